@@ -64,11 +64,10 @@ _LETTERS: Kind[DeadLetter] = Kind(
     name="dead_letters",
     one="dead letter",
     several="dead letters",
-    headers=("ID", "Reason", "Rounds", "Since", "Error"),
+    headers=("ID", "Reason", "Since", "Error"),
     row=lambda one: (
         one.message_id,
         one.reason,
-        str(one.rounds),
         one.posted_at,
         ": ".join(filter(None, [in_words(one.error), history.short_cause(one.cause)])),
     ),
@@ -97,6 +96,8 @@ def list_(*, how: Many, at: Chosen) -> None:
     listing = _look(stack, how)
     many.print_list(_LETTERS, listing, how)
     if listing.entries and not how.json:
+        for reason in dict.fromkeys(one.reason for one in listing.entries):
+            console.say(f"{reason}: {MEANINGS.get(reason, 'it does not say why')}.")
         console.say(f"What to do about one: actonce dead-letters show{stack.options} ID")
 
 
@@ -152,7 +153,8 @@ def show(
     if story.dead_letters and not is_of_last(letter, story.dead_letters):
         console.say(f"This letter waits no more: {ANOTHER_SINCE}, which tells the reason.")
     # What is advised comes first.
-    choice = sorted(decisions_on(stack, letter), key=lambda one: one != summary.advised)
+    choice = decisions_on(stack, letter.reason, letter.cause)
+    choice.sort(key=lambda one: one != summary.advised)
     argument = as_argument(letter.message_id, letter.execution_name)
     command = f"actonce dead-letters DECISION{stack.options} {argument}"
     console.say(f"To decide, with {', '.join(choice)} as DECISION: {command}")

@@ -269,7 +269,9 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
     """
     entries = listing.entries
     if entries and not how.json:
-        console.out.print(f"To {verb}: {console.counted(len(entries), kind.one, kind.several)}")
+        console.out.print(
+            f"To {verb.replace('-', ' ')}: {console.counted(len(entries), kind.one, kind.several)}"
+        )
         _print_groups(entries)
     if how.dry_run:
         if how.json:
@@ -279,7 +281,7 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
         if warning is not None:
             console.say(warning)
         console.agree(
-            f"{verb.capitalize()} these {len(entries):,}?",
+            f"{verb.replace('-', ' ').capitalize()} these {len(entries):,}?",
             "There is no terminal to ask at: say --yes, or --dry-run to look first.",
         )
     return True
@@ -287,7 +289,7 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
 
 def _run(verb: str, work: Bulk[E], total: int) -> BaseException | None:
     """Act, with a bar; what ended it early, for that is told of after the rest."""
-    with console.progress(verb.capitalize(), total) as bar:
+    with console.progress(verb.replace("-", " ").capitalize(), total) as bar:
         try:
             work.run(lambda done: bar.update(done, total))
         except KeyboardInterrupt:

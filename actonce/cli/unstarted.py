@@ -76,7 +76,7 @@ def list_(*, how: Many, at: Chosen) -> None:
     if listing.entries and not how.json:
         for reason, entry in {one.reason: one for one in reversed(listing.entries)}.items():
             means = MEANINGS.get(reason, "it does not say why")
-            console.say(f"{reason}: {means}. {advice_on(stack, entry)}")
+            console.say(f"{reason}: {means}. {advice_on(stack, entry).said}")
 
 
 @app.command()
@@ -139,7 +139,7 @@ def show(
 @app.command()
 @of_a_stack()
 @asked_how(REASONS, _TEXTS, acts=True, paced=True)
-def redrive(*, ids: Ids = None, how: Many, at: Chosen) -> None:
+def send_back(*, ids: Ids = None, how: Many, at: Chosen) -> None:
     """Send back to the requests queue what was not started.
 
     Each message goes back as its producer sent it, and the starter tries it again: as a duplicate
@@ -151,14 +151,14 @@ def redrive(*, ids: Ids = None, how: Many, at: Chosen) -> None:
 
     Examples:
 
-        actonce unstarted redrive 5fea7756-0ea4-451a-a703-a558b933e274
+        actonce unstarted send-back 5fea7756-0ea4-451a-a703-a558b933e274
 
-        actonce unstarted redrive --all --reason received_too_often
+        actonce unstarted send-back --all --reason received_too_often
     """
     stack = how.stack(at, ids)
     reader = message_reader(stack)
     work = SendingBack(stack, _look(stack, reader, how, ids), reader, rate=how.rate)
-    many.act(_DELIVERIES, "redrive", work, how, ids or ())
+    many.act(_DELIVERIES, "send-back", work, how, ids or ())
 
 
 @app.command()

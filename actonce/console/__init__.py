@@ -6,7 +6,7 @@
     context.py         what all views share: the stack, caches, queue scans, jobs
     queue_scans.py     each queue is read once for however many tabs, and kept as snapshots
     cache.py           how the stack is, asked for no more often than it has to be
-    jobs.py            decisions and redrives, one after the other, each begun once
+    jobs.py            decisions, sending back and discarding, one after the other, each begun once
     read_only.py       refuses calls of AWS that change something where it is read-only
     views/             one module per view
 

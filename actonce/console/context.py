@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from actonce.console.cache import Cache
-from actonce.console.delivery_lines import DeliveryLines
 from actonce.console.jobs import Jobs
 from actonce.console.queue_scans import A_MOMENT, QueueScans
 from actonce.console.read_only import make_clients
@@ -24,6 +23,9 @@ from actonce.operate.status import status
 from actonce.queues.scan import QueueReader, counts
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import message_reader
+
+if TYPE_CHECKING:
+    from actonce.messages.story import Story
 
 COUNTS_SECONDS: Final = 15.0
 """For which the queues' counts are kept. Three calls of GetQueueAttributes."""
@@ -90,6 +92,7 @@ class Context:
         unstarted: scans of UnstartedQueue.
         counts: messages of each queue, in flight or not.
         stopped: see `Stopped`.
+        with_log: the stories whose deliveries were read from the log last, by their ids.
         render: draws a template of that name, with values.
     """
 
@@ -119,7 +122,7 @@ class Context:
         self.status = Cache(
             lambda: status(stack, datetime.now(UTC), audit, self.ended), STATUS_SECONDS
         )
-        self.log = DeliveryLines(stack)
+        self.with_log: dict[str, Story] = {}
         self.stopped = Cache(self._stopped, STATUS_SECONDS)
         self.jobs = Jobs(self._after_a_job)
         self.render = renderer(

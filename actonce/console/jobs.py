@@ -1,4 +1,4 @@
-"""Jobs: decisions, redrives and discards that a person has asked for, one after the other.
+"""Jobs: decisions, and what a person has sent back or discarded, one after the other.
 
 A job is begun with the idempotency key that its page was given: a second click, or a second tab
 with the same page, finds the job that is there. Two jobs at once would hide the queue's messages

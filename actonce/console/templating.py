@@ -97,7 +97,7 @@ def address(path: str, **query: Any) -> str:
 
 def action_name(action: str) -> str:
     """What a button for it is called."""
-    return "Send back" if action == "redrive" else action.capitalize()
+    return action.replace("-", " ").capitalize()
 
 
 def _seen(value: Any) -> Any:
@@ -147,8 +147,9 @@ def term(name: str, shown: str = "") -> Markup:
 def _reason(name: str) -> Markup:
     """Why a message waits for a decision, or was not started, explained on hover."""
     if name not in MEANINGS:
-        return escape(visible(name))
-    return Markup('<abbr title="{}">{}</abbr>').format(MEANINGS[name], name)
+        return escape(visible(name) or "(none)")
+    label = dead_letters.LABELS.get(name, name)
+    return Markup('<abbr title="{}">{}</abbr>').format(MEANINGS[name], label)
 
 
 def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from actonce.messages.filters import Entry, Listing, Narrowing
+from actonce.messages.filters import Entry, Listing, Narrowing, excerpt
 from actonce.messages.history import HASHED
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce_core.execution import execution_name
@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 
 MEANINGS = {
     "rejected": "your function refused it, so it did not happen",
-    "not_performed": "your function said each time that it did not happen; no retry is left",
+    "not_performed": "your function said each time that it did not happen, until no retry was left",
     "rounds_used_up": "each attempt ended without a clear answer; each look-up found no effect",
     "outcome_unknown": "it may have happened, and the look-up could not find out",
 }
 REASONS = tuple(MEANINGS)
 """Why a message waits for a decision; a sentence of each is in `MEANINGS`."""
+
+LABELS = {"rejected": "refused by the function"}
+"""What people read in place of a reason, where its name is also how a person's decision ends."""
+
+NOTHING_HAPPENED = ("rejected", "not_performed")
+"""Reasons that prove that the effect did not happen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,7 @@ class DeadLetter(Entry):
         attempt_id: of the attempt that posted it, only where there is no execution.
         source: the message as its producer sent it, only where there is no execution.
         message: the execution's input, or None where it was too large to be posted.
+        excerpt: a line of the message's body; empty where that was too large to be posted.
         older: letters of the same message that were posted before it; they go with it.
     """
 
@@ -49,6 +56,7 @@ class DeadLetter(Entry):
     attempt_id: str | None
     source: dict[str, Any] | None
     message: dict[str, Any] | None
+    excerpt: str
     older: tuple["DeadLetter", ...] = ()
 
     @property
@@ -59,7 +67,7 @@ class DeadLetter(Entry):
     @property
     def nothing_happened(self) -> bool:
         """Whether its reason proves that the effect did not happen."""
-        return self.reason in ("rejected", "not_performed")
+        return self.reason in NOTHING_HAPPENED
 
     @property
     def entries(self) -> list[str]:
@@ -97,6 +105,8 @@ def dead_letter(queued: Queued) -> DeadLetter | None:
     """Read an entry; None if somebody else put it there."""
     try:
         posted = json.loads(queued.body)
+        message = posted.get("message")
+        body = message.get("body") if isinstance(message, dict) else None
         return DeadLetter(
             queued=queued,
             message_id=_text(posted["message_id"]),
@@ -110,7 +120,8 @@ def dead_letter(queued: Queued) -> DeadLetter | None:
             task_token=_text_or_none(posted.get("task_token")),
             attempt_id=_text_or_none(posted.get("attempt_id")),
             source=posted.get("source"),
-            message=posted.get("message"),
+            message=message,
+            excerpt=excerpt(body) if isinstance(body, str) else "",
         )
     except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError):
         return None

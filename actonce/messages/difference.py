@@ -11,6 +11,7 @@ compared, from the first that differs on. What was not compared is said.
 import json
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import takewhile, zip_longest
 from typing import Any, NamedTuple
 
@@ -66,8 +67,9 @@ class Difference(NamedTuple):
                 yield from (f"+ {''.join(one)}" for one in [row.right] if one is not None)
 
 
+@lru_cache(maxsize=8)
 def difference(first: str, second: str) -> Difference:
-    """Compare two contents, whatever they are."""
+    """Compare two contents, whatever they are; kept for a page that is drawn again and again."""
     notes = ["Names are sorted to compare them; the order they were sent in is not shown."]
     left, right = _laid_out(first), _laid_out(second)
     if left is None or right is None or left == right:

@@ -108,7 +108,7 @@ class Narrowing:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Entries of one kind; `example` is the longest waiting one's id."""
+    """Entries of one kind; `example` is the longest waiting one's message id, or SQS's."""
 
     kind: Mapping[str, str]
     count: int
@@ -133,11 +133,31 @@ def grouped(entries: Iterable[Entry]) -> list[Group]:
     for entry in sorted(entries, key=lambda entry: entry.since):
         kinds.setdefault(tuple(entry.kind.values()), []).append(entry)
     groups = [
-        Group(first.kind, len(members), first.since, members[-1].since, first.called)
+        Group(
+            first.kind,
+            len(members),
+            first.since,
+            members[-1].since,
+            first.ids["message_id"] or first.called,
+        )
         for members in kinds.values()
         for first in members[:1]
     ]
     return sorted(groups, key=lambda group: (-group.count, tuple(group.kind.values())))
+
+
+_EXCERPT = 160
+"""Characters of a body that are seen in a list."""
+
+
+def excerpt(body: str) -> str:
+    r"""A body in one line, cut: what lists show of it.
+
+    >>> excerpt('{\n  "id": 7\n}')
+    '{ "id": 7 }'
+    """
+    line = " ".join(body[: 4 * _EXCERPT].split())
+    return line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"
 
 
 def age(since: datetime, now: datetime) -> str:

@@ -105,7 +105,7 @@ STATES: Final[Mapping[StateName, State]] = {
     "resolved": State(
         "resolved by hand", "A person said that the effect happened, or made it happen."
     ),
-    "rejected": State("rejected", "A person decided that it shall not happen."),
+    "rejected": State("rejected by hand", "A person decided that it shall not happen."),
     "failed": State("failed", "Its execution failed before anybody had decided."),
     "aborted": State("aborted", "Somebody stopped its execution before it was finished."),
     "timed_out": State("timed out", "Its execution was open for longer than it may be."),
@@ -172,20 +172,25 @@ class Summary:
         return asdict(self)
 
 
-def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
+def summarize(
+    story: Story, letter: "DeadLetter | None" = None, *, differs_beside: bool = False
+) -> Summary:
     """How a message stands, by all that was read of it.
 
     Args:
         story: the message's.
         letter: its dead letter, where that was read: a row does not keep why it waits.
+        differs_beside: whether what differs in a conflict is shown beside it, by no command.
     """
     state = state_of(story)
     row = story.row or {}
     advice, conflicts = _advice(story, state, letter), _conflicts(story)
     if any(entry.is_conflict for entry in story.unstarted):
-        remedy = f"{_REMEDY} What differs is shown by {_command(story, 'unstarted show')}"
+        remedy = _REMEDY
+        if not differs_beside:
+            remedy += f" What differs is shown by {_command(story, 'unstarted show')}"
         if advice.said is None:
-            advice = _Advice(remedy)
+            advice = Advice(remedy)
         else:
             conflicts = f"{conflicts} {remedy}"
     told = [_happened(story, state, letter), _effect(story, state), _duplicates(story)]
@@ -198,7 +203,7 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
         effects=None if _effects_unknown(story) else len(story.effects),
         sentence=" ".join(filter(None, told)),
         advice=advice.said,
-        advised=advice.decision,
+        advised=advice.action,
         conflicts=conflicts,
         unread=tuple(
             f"{_PARTS[part]} could not be read: {why}" for part, why in story.unread.items()
@@ -206,10 +211,22 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
     )
 
 
-def advice_on(stack: Stack, entry: Entry) -> str | None:
+class Advice(NamedTuple):
+    """What to do now; and the decision that is advised, or `discard`, if it is one of these."""
+
+    said: str | None
+    action: str | None = None
+
+
+def advice_on(stack: Stack, entry: Entry, *, differs_beside: bool = False) -> Advice:
     """What to do about an entry of a queue, by what the queue alone tells.
 
     Neither its history nor its effect is looked at, as `where` does.
+
+    Args:
+        stack: that has it.
+        entry: of either queue.
+        differs_beside: see `summarize`.
     """
     letter = None if isinstance(entry, Unstarted) else cast("DeadLetter", entry)
     story = Story(
@@ -226,7 +243,9 @@ def advice_on(stack: Stack, entry: Entry) -> str | None:
         looks_up=stack.find_function is not None,
         options=stack.options,
     )
-    return summarize(story, letter).advice
+    told = summarize(story, letter, differs_beside=differs_beside)
+    is_conflict = isinstance(entry, Unstarted) and entry.is_conflict
+    return Advice(told.advice, "discard" if is_conflict else told.advised)
 
 
 _REMEDY = (
@@ -388,13 +407,15 @@ def _not_started(story: Story) -> str:
 
 def _posted(story: Story, letter: "DeadLetter | None") -> str:
     """Why it waits for a decision."""
-    failure = _failure(story, letter)
+    failure = failure_of(story, letter)
     reason, error = failure.get("reason"), _error_told(failure)
     rounds = failure.get("rounds")
     if reason == "rejected":
         why = f"The function refused it{error}."
     elif reason == "not_performed":
-        why = f"The function said each time that nothing happened{error}; no retry is left."
+        said = [s for s in _failures(story.steps) if s.detail.get("error") in _NOTHING_HAPPENED]
+        times = _times(len(said)) if said else "each time"
+        why = f"The function said {times} that nothing happened{error}; no retry is left."
     elif reason == "rounds_used_up":
         number = f"{rounds} attempts" if rounds else "The attempts"
         why = f"{number} ended without a clear answer{error}; each look-up found no effect."
@@ -405,7 +426,7 @@ def _posted(story: Story, letter: "DeadLetter | None") -> str:
     return f"{why} ActOnce posted a dead letter and waits for a decision.".lstrip()
 
 
-def _failure(story: Story, letter: "DeadLetter | None") -> Record:
+def failure_of(story: Story, letter: "DeadLetter | None") -> Record:
     """Why it is a dead letter: `reason`, `error`, `cause`, `rounds`, as far as that is known.
 
     By its history, which tells of the letter that waits; the one at hand may be of before.
@@ -605,21 +626,14 @@ def _described(effect: Any) -> str:
 # --------------------------------------------------------------------------- what to do
 
 
-class _Advice(NamedTuple):
-    """What to do now, and the decision that is advised."""
-
-    said: str | None
-    decision: str | None = None
-
-
-def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Advice:
+def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> Advice:
     """Of all but a conflict."""
     if state == "waiting_for_decision" and "effects" in story.unread:
-        return _Advice("Find out where its effect would be, which could not be read; then decide.")
+        return Advice("Find out where its effect would be, which could not be read; then decide.")
     if state == "waiting_for_decision":
         return _what_to_decide(story, letter)
     if (doubt := _doubt(story, state)) is not None:
-        return _Advice(doubt)
+        return Advice(doubt)
     if story.execution is not None and state in _BROKEN_OFF:
         return _how_to_continue(story, story.execution)
     said = None
@@ -631,16 +645,16 @@ def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Adv
         if story.effects:
             first = "It has its effect: do not send it again."
         said = f"{first} {said}" if said else first
-    return _Advice(said)
+    return Advice(said)
 
 
-def _how_to_continue(story: Story, execution: Execution) -> _Advice:
+def _how_to_continue(story: Story, execution: Execution) -> Advice:
     until = "" if execution.stopped_at is None else in_utc(execution.stopped_at + REDRIVEN_FOR)
     if execution.stopped_at and execution.stopped_at + REDRIVEN_FOR < story.read_at:
         over = f"Step Functions continued it until {until} only, and starts its id no more."
         if story.effects:
-            return _Advice(f"{over} {_capital(shown_effects(story))}: nothing is left to do.")
-        return _Advice(
+            return Advice(f"{over} {_capital(shown_effects(story))}: nothing is left to do.")
+        return Advice(
             f"{over} Find out at the provider whether it happened; if it did not and still "
             "should, have it sent under a new id."
         )
@@ -652,7 +666,7 @@ def _how_to_continue(story: Story, execution: Execution) -> _Advice:
     allowed = f" Step Functions allows it until {until}." if until else ""
     # Last, and without a full stop, which would be copied as a part of the id.
     said = f"Continue it: {then}.{allowed} {_command(story, 'dead-letters retry')}"
-    return _Advice(said, "retry")
+    return Advice(said, "retry")
 
 
 def _doubt(story: Story, state: StateName) -> str | None:
@@ -671,21 +685,21 @@ def _doubt(story: Story, state: StateName) -> str | None:
 
 
 _TO_DECIDE: Final = {
-    "rejected": _Advice(
+    "rejected": Advice(
         "It did not happen: the function says that it never will. Reject it; or, where the "
         "function is wrong, mend it and retry.",
         "reject",
     ),
-    "not_performed": _Advice("It did not happen. Mend the cause and retry; or reject it.", "retry"),
-    "rounds_used_up": _Advice(
+    "not_performed": Advice("It did not happen. Mend the cause and retry; or reject it.", "retry"),
+    "rounds_used_up": Advice(
         "Mend the cause and retry: ActOnce looks it up again before it performs it.", "retry"
     ),
 }
 """Where nothing is known of an effect, by the reason of the dead letter."""
 
 
-def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
-    failure = _failure(story, letter)
+def _what_to_decide(story: Story, letter: "DeadLetter | None") -> Advice:
+    failure = failure_of(story, letter)
     reason = failure.get("reason")
     did_not_happen = reason in ("rejected", "not_performed")
     if story.effects:
@@ -698,18 +712,18 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
                 f"{shown_effects(story)}, from before its execution began. Compare the two: if it "
                 f"is this message's, resolve it. {again} could do it twice."
             )
-        return _Advice(said, None if is_of_before else "resolve")
+        return Advice(said, None if is_of_before else "resolve")
     if reason in _TO_DECIDE:
         return _TO_DECIDE[reason]
     if reason is None:
-        return _Advice(f"See why it waits: {_command(story, 'dead-letters show')}")
+        return Advice(f"See why it waits: {_command(story, 'dead-letters show')}")
     check = (
         "It may have happened. Check with the provider: if it did, resolve; if you have seen that "
         "it did not, perform."
     )
     if nothing_looks_up(str(failure.get("cause") or "")) and not story.looks_up:
-        return _Advice(check)
-    return _Advice(f"{check} Once the look-up works again, retry looks first.")
+        return Advice(check)
+    return Advice(f"{check} Once the look-up works again, retry looks first.")
 
 
 _CLOCKS_DIFFER_BY: Final = timedelta(days=1)

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from actonce.messages.filters import Entry, Listing, Narrowing
+from actonce.messages.filters import Entry, Listing, Narrowing, excerpt
 from actonce.messages.history import Execution, find_execution
 from actonce.queues.scan import Attributes, Queued, QueueReader, event_form
 from actonce.stack.clients import Stack
@@ -51,6 +51,7 @@ class Unstarted(Entry):
         reason: why it could not be started, one of `REASONS`.
         message_id: the producer's, as tables and logs keep it; None where it cannot be read.
         source_message_id: SQS's id of the message when its producer sent it.
+        excerpt: a line of its body.
         receive_count: how often the starter was given it.
         attributes: the producer's own, in a Lambda event's form.
     """
@@ -59,6 +60,7 @@ class Unstarted(Entry):
     detail: str
     message_id: str | None
     source_message_id: str
+    excerpt: str
     receive_count: int
     attributes: Attributes
     message_group_id: str | None
@@ -140,6 +142,7 @@ def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
         detail=detail,
         message_id=message.message_id,
         source_message_id=source,
+        excerpt=excerpt(queued.body),
         receive_count=receive_count,
         attributes={name: value for name, value in own.items() if name != SOURCE_MESSAGE_ID},
         message_group_id=(

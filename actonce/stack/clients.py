@@ -45,12 +45,13 @@ _CLIENT_CONFIG = Config(
 # To be told who asks is worth little waiting: STS cannot be reached from every network.
 _CALLER_CONFIG = Config(connect_timeout=2, read_timeout=3, retries={"total_max_attempts": 1})
 
-_NO_REGION = (
-    "No Region is set: say --region, or set AWS_REGION. For the embedded AWS run actonce up first."
+_IF_EMBEDDED = (
+    "If you mean this folder's embedded AWS: it is not up, and actonce up brings it up. If AWS, "
 )
+_NO_REGION = f"{_IF_EMBEDDED}no Region is set: say --region, or set AWS_REGION."
 _NO_CREDENTIALS = (
-    "No credentials of AWS were found ({error}): say --profile, or set the usual variables. For "
-    "the embedded AWS run actonce up first."
+    f"{_IF_EMBEDDED}no credentials were found ({{error}}): say --profile, or set the usual "
+    "variables."
 )
 OF_THE_AUDIT = ("RecordsBucketName", "AuditBucketName", "AuditStateMachineArn")
 """Outputs of the stack that ActOnce is nested in, if it keeps records and audits the days."""

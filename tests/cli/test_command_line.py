@@ -53,7 +53,7 @@ ON_A_STACK = (
     "dead-letters reject m-1 --note x",
     "unstarted list",
     "unstarted show m-1",
-    "unstarted redrive --all",
+    "unstarted send-back --all",
     "unstarted discard --all --note x",
 )
 """Each command that works on a stack, with what it cannot do without."""
@@ -187,13 +187,13 @@ def test_where_nothing_may_be_asked_nothing_is_done_and_the_exit_status_is_1(
         ("dead-letters retry m-1 --reason rejected --dry-run", "go with --all only"),
         ("dead-letters perform m-1 --note ''", "The note is empty"),
         ("unstarted show ''", "An empty id"),
-        ("unstarted redrive", "Name an ID"),
+        ("unstarted send-back", "Name an ID"),
         ("unstarted discard some-id --note ' '", "The note is empty"),
         (f"unstarted discard some-id --note x --to {os.devnull}", "is there already"),
         # As of a shell's variable that is not set: everything would be meant.
-        ("unstarted redrive --all --yes --match ''", "An empty --match"),
-        ("unstarted redrive --all --yes --before ''", "''"),
-        ("unstarted redrive --all --yes --reason ''", "There is no reason"),
+        ("unstarted send-back --all --yes --match ''", "An empty --match"),
+        ("unstarted send-back --all --yes --before ''", "''"),
+        ("unstarted send-back --all --yes --reason ''", "There is no reason"),
     ],
 )
 def test_what_cannot_be_asked_for_is_2_before_anything_is_read(
@@ -245,6 +245,7 @@ def test_without_credentials_or_a_region_it_is_told_what_to_say(
     where = none | {"AWS_EC2_METADATA_DISABLED": "true"} | variables
     ended = actonce("where", "m-1", **where)
     assert (ended.status, told in in_one_sentence(ended)) == (1, True)
+    assert "it is not up, and actonce up brings it up" in ended.err
 
 
 @pytest.mark.parametrize(

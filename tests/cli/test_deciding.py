@@ -335,6 +335,7 @@ NOTHING_FINDS: dict[str, Any] = {
         ("retry", {"reason": "rounds_used_up"}, True),
         ("perform", {"reason": "rounds_used_up"}, True),
         ("retry", {"reason": "rejected"}, True),
+        ("perform", {"reason": "rejected"}, False),
         ("retry", {"source": None}, False),
         ("retry", {"attempt_id": None}, False),
     ],

@@ -15,7 +15,7 @@ from botocore.stub import ANY, Stubber
 from actonce.messages.dead_letters import dead_letter, is_of_last
 from actonce.operate.decisions.answers import End
 from actonce.operate.decisions.carried_out import decide
-from actonce.operate.decisions.offered import Decision
+from actonce.operate.decisions.offered import Decision, decisions_on
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.execution import execution_name
@@ -110,7 +110,7 @@ def test_a_decision_to_act_carries_the_version_that_is_deployed_now(
     # Found before the deployment, as by a console that has been open for long.
     before = dict.fromkeys(VERSION_DEPLOYED, "before")
     stack = dataclasses.replace(moto_stack, outputs=moto_stack.outputs | before)
-    post(stack, "m-1", task_token="token")
+    post(stack, "m-1", task_token="token", reason="rounds_used_up")
     accepts(stepfunctions, "token")
     assert decide(stack, "m-1", decision, "mended").decided
     (output,) = outputs
@@ -158,24 +158,28 @@ UNKNOWN: dict[str, Any] = {
 }
 """Why a message waits that nothing could look up."""
 
+REFUSED: dict[str, Any] = {"reason": "rejected", "error": "Rejected", "cause": "no such practice"}
+"""Why one waits of which it is known that nothing happened."""
+
 
 @pytest.mark.parametrize(
-    ("decision", "more"),
+    ("reason", "cause", "kept_from"),
     [
-        ("perform", UNKNOWN),
-        ("resolve", UNKNOWN),
-        ("retry", UNKNOWN | {"cause": "late | FindEffect: Unclear: no table"}),
+        ("rejected", "", "perform"),
+        ("not_performed", UNKNOWN["cause"], "perform"),
+        ("rounds_used_up", "", None),
+        ("outcome_unknown", UNKNOWN["cause"], "retry"),
+        ("outcome_unknown", "late | FindEffect: Unclear: no table", None),
         # What an effect says of itself is not what FindEffect says.
-        ("retry", UNKNOWN | {"cause": UNKNOWN["cause"] + " | FindEffect: E: x"}),
-        ("retry", UNKNOWN | {"reason": "not_performed"}),
+        ("outcome_unknown", UNKNOWN["cause"] + " | FindEffect: E: x", None),
+        ("of another version", "", None),
     ],
 )
-def test_only_a_retry_that_nothing_can_look_up_is_not_made(
-    moto_stack: Stack, stepfunctions: Stubber, decision: Decision, more: dict[str, Any]
+def test_what_can_be_decided_is_offered(
+    moto_stack: Stack, reason: str, cause: str, kept_from: str | None
 ) -> None:
-    post(moto_stack, "m-1", task_token="token", **more)
-    accepts(stepfunctions, "token")
-    assert decide(moto_stack, "m-1", decision, "nothing in the journal").decided
+    every = ["retry", "perform", "resolve", "reject"]
+    assert decisions_on(moto_stack, reason, cause) == [one for one in every if one != kept_from]
 
 
 # ------------------------------------------------------------------ one that is not
@@ -253,7 +257,7 @@ CASES = {
         "retry", CONTINUED, "continues now", "FAILED", NOBODY_ANSWERED, None, UNKNOWN, redrive="yes"
     ),
     "late, otherwise": Case(
-        "perform", NOT_DECIDED, "Only retry continues it", "FAILED", NOBODY_ANSWERED
+        "resolve", NOT_DECIDED, "Only retry continues it", "FAILED", NOBODY_ANSWERED
     ),
     "too late": Case(
         "retry", None, "does not redrive it", "FAILED", NOBODY_ANSWERED,
@@ -279,9 +283,13 @@ CASES = {
         "retry", NOT_DECIDED, "No function can look", "RUNNING", [entered("DeadLetter", UNKNOWN)],
         None, UNKNOWN,
     ),
+    "known not to have happened": Case(
+        "perform", NOT_DECIDED, "decide retry", "RUNNING", [entered("DeadLetter", REFUSED)],
+        None, REFUSED,
+    ),
     # The answer to an accepted decision was lost, and the history lags behind.
     "history lags behind": Case(
-        "perform", None, "taken a moment ago", "RUNNING", [*POSTED, TOLD_TOKEN]
+        "resolve", None, "taken a moment ago", "RUNNING", [*POSTED, TOLD_TOKEN]
     ),
     "no token told": Case("resolve", None, "same command again", "RUNNING", POSTED),
     "letter gone": Case(

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from actonce.messages.dead_letters import DeadLetter, dead_letter
 from actonce.messages.filters import Narrowing, age, grouped, read_moment
+from actonce.messages.unstarted import unstarted
 from actonce.terminal.errors import WrongUse
-from tests.support.queues import queued
+from actonce_core.message import MessageReader
+from tests.support.queues import handed_on, queued
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 
@@ -51,6 +53,12 @@ def test_a_text_is_looked_for_in_each_of_the_texts_as_it_is() -> None:
     assert Narrowing({}).matches([])
     assert Narrowing({}, match="x.").matches(["", "ax.b"])
     assert not Narrowing({}, match="x.").matches(["xyb", "X."])
+
+
+def test_a_group_names_a_message_by_the_id_of_its_producer() -> None:
+    lying = handed_on('{"message_id": "m-1"}', {}), queued("{", {})
+    groups = grouped([unstarted(one, MessageReader()) for one in lying])
+    assert {one.example for one in groups} == {"m-1", lying[1].sqs_message_id}
 
 
 def test_groups_tell_how_many_of_a_kind_and_for_how_long() -> None:

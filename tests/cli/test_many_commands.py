@@ -123,13 +123,14 @@ def test_a_dry_run_shows_what_would_be_done_and_does_nothing(
     first, second = sorted(fill(ledger, 2))
     for command, one, kind in (
         (("dead-letters", "retry"), "m-1", "dead_letters"),
-        (("unstarted", "redrive"), first, "unstarted"),
+        (("unstarted", "send-back"), first, "unstarted"),
         (("unstarted", "discard", "--note", "x"), first, "unstarted"),
     ):
         asked = (*command, one if named else "--all", "--dry-run")
         shown = actonce(*asked, stack=ledger)
         number = "1 " if named or kind == "dead_letters" else "2 "
-        assert (shown.status, shown.out.startswith(f"To {command[1]}: {number}")) == (0, True)
+        told = f"To {command[1].replace('-', ' ')}: {number}"
+        assert (shown.status, shown.out.startswith(told)) == (0, True)
         told = json.loads(actonce(*asked, "--json", stack=ledger).out)
         assert (told["dry_run"], str(len(told[kind])) + " ") == (True, number)
         nothing = actonce(*command, "nowhere", "--dry-run", stack=ledger)
@@ -172,7 +173,7 @@ def test_what_is_discarded_is_told_with_its_file_and_nothing_makes_no_file(
     ended = actonce(*discard, *nowhere, "--json", stack=ledger)
     told = json.loads(ended.out)
     assert (ended.status, told["counts"], told["file"]) == (1, {}, None)
-    told = json.loads(actonce("unstarted", "redrive", *YES, "--json", stack=ledger).out)
+    told = json.loads(actonce("unstarted", "send-back", *YES, "--json", stack=ledger).out)
     assert (told["counts"], told["left"]) == ({"sent_back": 2}, 0)
     assert list(tmp_path.iterdir()) == [file]
 
@@ -187,7 +188,7 @@ def test_an_id_is_named_whole_and_the_others_are_seen_to(ledger: Stack, actonce:
         ended = actonce("dead-letters", *missing, "--yes", stack=ledger)
         assert (ended.status, "request-1'" in ended.err) == (1, True)
     named = (first, third[:-1], second)
-    ended = actonce("unstarted", "redrive", *named, "--yes", "--json", stack=ledger)
+    ended = actonce("unstarted", "send-back", *named, "--yes", "--json", stack=ledger)
     assert (ended.status, f"Not found in UnstartedQueue: {third[:-1]}" in ended.err) == (1, True)
     told = json.loads(ended.out)
     assert (told["counts"], told["missing"]) == ({"sent_back": 2}, [third[:-1]])
@@ -262,7 +263,7 @@ def test_one_that_another_reader_may_hold_is_not_said_to_be_nowhere(
         ("dead-letters", "show", "m-1"),
         ("dead-letters", "retry", "m-1", "--yes"),
         ("unstarted", "show", entry),
-        ("unstarted", "redrive", entry, "--yes"),
+        ("unstarted", "send-back", entry, "--yes"),
     ):
         ended = actonce(*command, stack=ledger)
         assert (ended.status, "another reader holds 1 " in ended.err) == (1, True)

@@ -234,6 +234,12 @@ REDRIVEN = Step(NOW, "", "redriven")
         ),
         (runs(FAILED, IN_AWAIT, REDRIVEN), "retrying", None, "ActOnce w"),
         (runs(FAILED, IN_TELL), "retrying", None, "posts a dead letter"),
+        (
+            waits("not_performed", steps=(STARTED, FAILED, TIMED_OUT, FAILED)),
+            "waiting_for_decision",
+            None,
+            "The function said twice that nothing happened",
+        ),
         (runs(FAILED, DECIDED, IN_PERFORM), "at_work", None, "under way"),
         # An event that could not be put is no attempt that failed.
         (runs(DECIDED, NOT_TOLD, IN_PERFORM), "at_work", None, ""),
@@ -494,7 +500,9 @@ def test_a_conflict_is_told_as_refused_and_not_advised_to_be_sent_back() -> None
         told = [str(found.advice), str(found.conflicts)]
         assert sum("under a new id" in one for one in told) == 1
         assert "was refused" in told[1]
-        assert not any("redrive" in one for one in told)
+        assert sum("actonce unstarted show" in one for one in told) == 1
+        beside = summarize(replace(first, seen=Seen([entry()], 0, NOW)), differs_beside=True)
+        assert "unstarted show" not in f"{beside.advice} {beside.conflicts}"
         assert "not started" not in found.sentence
 
 

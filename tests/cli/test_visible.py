@@ -265,7 +265,7 @@ def test_a_terminal_gets_codes_of_what_waits_in_the_queues(
         ("unstarted", "list"),
         ("unstarted", "show", HOSTILE_SENT),
         ("unstarted", "show", raw),
-        ("unstarted", "redrive", "--all", "--dry-run"),
+        ("unstarted", "send-back", "--all", "--dry-run"),
     ):
         for json_ in ((), ("--json",)):
             got = without_own(on_a_terminal(*words, *json_))

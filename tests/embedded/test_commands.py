@@ -1,4 +1,4 @@
-"""The commands that send, tell, collect, decide and redrive, run as a person runs them."""
+"""The commands that send, tell, collect, decide and send back, run as a person runs them."""
 
 import gzip
 import json
@@ -178,7 +178,7 @@ def test_a_conflict_is_listed_and_shown_comes_back_with_what_it_had_and_is_disca
     assert shown["attributes"]["kind"] == {"dataType": "String", "stringValue": "urgent"}
     assert json.loads(shown["started"]["body"])["x"] == 1
 
-    answer = run_json(state, "unstarted", "redrive", message_id)
+    answer = run_json(state, "unstarted", "send-back", message_id)
     assert (answer["counts"], answer["missing"]) == ({"sent_back": 1}, [])
 
     def came_back() -> list[Unstarted]:

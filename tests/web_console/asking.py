@@ -57,7 +57,7 @@ class Answer:
     @property
     def actions(self) -> list[str]:
         """What the page offers to do."""
-        return re.findall(r'name="action" value="(\w+)"', self.text)
+        return re.findall(r'name="action" value="([\w-]+)"', self.text)
 
     @property
     def commands(self) -> list[str]:

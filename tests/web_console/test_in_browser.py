@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,19 +9,16 @@ import uvicorn
 
 from actonce.console.access import TOKEN as TOKEN_NAME
 from actonce.console.app import app
-from actonce.console.queue_scans import KEPT
 from actonce.console.server import listening
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
 from tests.browser import Browser, Page, browser_or_skip
 from tests.embedded.waiting import wait_until
-from tests.support.queues import dead, post, row
+from tests.support.queues import dead, row
 from tests.web_console.asking import TOKEN, Client
 from tests.web_console.conftest import FIRST, Open
 from tests.web_console.stacks import (
     complete,
-    log_conflict,
-    own_effect,
     rejected,
     retried_by_a_colleague,
     unstart,
@@ -100,7 +96,7 @@ def test_the_focus_and_the_row_stay_where_they_were_when_the_list_is_looked_at_a
     swap(page)
     page.wait_for("!document.querySelector('#waiting').isOfBefore")
     assert page.evaluate("document.activeElement.href") == before
-    assert "rejected" in page.text("tr:focus-within")
+    assert "refused by the function" in page.text("tr:focus-within")
     page.press("Enter")
     page.wait_for("location.pathname == '/dead-letters'")
 
@@ -157,6 +153,8 @@ def test_a_letter_that_came_while_the_page_was_open_is_not_decided_by_it(
 ) -> None:
     rejected(ledger)
     page, client, _ = opens("/message?id=m-1")
+    is_seen = "document.querySelector('#decide button.go').getBoundingClientRect().bottom < 900"
+    assert page.evaluate(is_seen)
     page.click("#decide input[value=reject]")
     page.click("#note")
     page.type("no such practice")
@@ -172,13 +170,6 @@ def test_a_letter_that_came_while_the_page_was_open_is_not_decided_by_it(
     page.open(page.evaluate("location.href"))
     page.wait_for("document.querySelector('#decide').innerText.includes('timed out')")
     assert page.evaluate("document.querySelector('#decide input:checked')") is None
-    page.click("#decide input[value=resolve]")
-    page.click("#note")
-    page.type("it was there")
-    page.click("#decide button.go")
-    page.wait_for("location.pathname.startsWith('/jobs/')")
-    client.finish()
-    assert row(ledger, "m-1")["outcome"] == "resolved"
 
 
 LATER = "{const now = Date.now; Date.now = () => now() + 200_000; true}"
@@ -223,47 +214,6 @@ def test_a_page_that_is_filled_in_stands_still_says_its_age_and_loses_nothing_ty
     assert page.evaluate("document.querySelector('#decide input:checked').value") == "resolve"
 
 
-def test_all_of_a_group_is_seen_before_it_is_decided_with_the_command_that_does_the_same(
-    ledger: Stack, opens: Opens
-) -> None:
-    for number in range(51):
-        post(ledger, f"m-{number:02}", number)
-    page, client, _ = opens("/dead-letters?")
-    page.press("a", "r")
-    page.wait_for("document.querySelector('h1').innerText == 'Reject 51 dead letters?'")
-    seen = page.text("main")
-    for _ in range(KEPT + 1):
-        client.read_queues()
-    page.click("a[rel=next]")
-    page.wait_for("location.search.includes('page=2') && document.readyState == 'complete'")
-    seen += page.text("main")
-    assert all(f"m-{number:02}" in seen for number in range(51))
-    page.click("summary")
-    assert "--all --before 20" in page.text("pre.command")
-
-
-def test_the_effect_stands_beside_the_question_and_resolve_is_first(
-    ledger: Stack, opens: Opens, tmp_path: Path
-) -> None:
-    rejected(ledger)
-    page, _, _ = opens("/message?id=m-1", own=own_effect(tmp_path, "m-1"))
-    decide = page.text("#decide")
-    assert decide.index("2026-01-31 09:31:07 UTC") < decide.index("Resolve advised")
-    assert decide.index("Resolve advised") < decide.index("Retry")
-    is_seen = "document.querySelector('#decide button.go').getBoundingClientRect().bottom < 900"
-    assert page.evaluate(is_seen)
-
-
-def test_a_conflict_that_waits_is_led_to_from_its_message(machine: Stack, opens: Opens) -> None:
-    page, _, _ = opens("/message?id=m-1", stack=machine)
-    page.wait_for("document.querySelector('.unseen-yet')")
-    unstart(machine, '{"message_id": "m-1"}', "conflict")
-    log_conflict(machine, "m-1")
-    page.wait_for("document.querySelector('#now a[href*=\"/unstarted/entry\"]')")
-    page.click('#now a[href*="/unstarted/entry"]')
-    page.wait_for("location.pathname == '/unstarted/entry'")
-
-
 def test_it_works_without_its_script(ledger: Stack, opens: Opens) -> None:
     letters(ledger, 1)
     page, client, _ = opens()
@@ -275,6 +225,7 @@ def test_it_works_without_its_script(ledger: Stack, opens: Opens) -> None:
     assert page.evaluate("location.href") == address
     page.open(f"{address}dead-letters")
     page.click("input[name=entry]")
+    page.click("#scope-ticked")
     page.click("button[value=reject]")
     page.click("#note")
     page.type("a typing error")
@@ -300,6 +251,9 @@ def test_nothing_is_wider_than_the_window(ledger: Stack, opens: Opens) -> None:
     for path in paths:
         page.open(origin + path)
         page.resize(390)
+        page.click("#keys-button")
+        assert "dead letter" in page.text("#keys")
+        page.press("Escape")
         assert page.evaluate("document.documentElement.scrollHeight") < 4_000, path
         page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         for width in (320, 1280):

@@ -4,14 +4,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from actonce.console.answers import Refused
 from actonce.console.context import Context
 from actonce.console.views.queue_view import QueueView, Scope, group_options
 from actonce.messages.dead_letters import REASONS, DeadLetter
 from actonce.messages.filters import Listing
 from actonce.messages.message_summary import as_argument
 from actonce.operate.decisions.carried_out import Deciding
-from actonce.operate.decisions.offered import IN_VAIN, Decision, is_retried_in_vain
+from actonce.operate.decisions.offered import Decision, why_not
 
 DECISIONS: Mapping[str, str] = {
     "retry": "Try again. Where the outcome is unknown, ActOnce looks the effect up first.",
@@ -51,14 +50,6 @@ def _command(
     )
 
 
-def _check(context: Context, chosen: Sequence[DeadLetter], decision: str) -> None:
-    """Refuse what would decide on none of them; the job says so of some."""
-    if decision == "retry" and all(
-        is_retried_in_vain(context.stack, one.reason, one.cause) for one in chosen
-    ):
-        raise Refused(IN_VAIN)
-
-
 def _task(context: Context, shown: Listing[DeadLetter], decision: str, note: str) -> Deciding:
     chosen = cast("Decision", decision)
     return Deciding(context.stack, shown, chosen, note, wait_for_others=context.job_waits)
@@ -72,5 +63,5 @@ VIEW: Final = QueueView(
     actions=DECISIONS,
     command=_command,
     task=_task,
-    check=_check,
+    why_not=lambda context, one, name: why_not(context.stack, name, one.reason, one.cause),
 )

@@ -1,6 +1,7 @@
 """One message: its path, its timeline, what waits of it, and deciding on it."""
 
 import secrets
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,15 +15,18 @@ from actonce.console.views.dead_letters import DECISIONS, command_of_one
 from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, is_of_last
+from actonce.messages.difference import Difference, difference
 from actonce.messages.message_summary import (
     WAITING,
     Summary,
+    failure_of,
     message_argument,
     seen_nowhere,
     summarize,
     waits_for_decision,
 )
-from actonce.messages.story import Seen, Story, read_story
+from actonce.messages.story import Seen, Story, read_story, with_log
+from actonce.messages.unstarted import Unstarted
 from actonce.operate.decisions.offered import decisions_on
 from actonce.stack.aws_errors import error_text
 from actonce.stack.sources import sources
@@ -32,6 +36,9 @@ from pipeline.visible import json_text
 
 _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
 """Seconds between two looks: while it goes on by itself, and while a person has to decide."""
+
+_LOGS_KEPT = 64
+"""Messages of which the log, which is slow, was read because somebody asked; told until again."""
 
 PICTURE = sources() / "docs" / "pictures" / "process_message.svg"
 
@@ -49,9 +56,12 @@ def now(context: Context, asked: Asked) -> Response:
 def log(context: Context, asked: Asked) -> Response:
     """The same, and what the starter's log has of it now."""
     story = _story(context, asked)
-    context.log.read(story)
-    told = context.log.kept(story)
-    if told and told.conflicts and not any(one.is_conflict for one in story.unstarted):
+    told = with_log(context.stack, story)
+    context.with_log.pop(story.message_id, None)
+    context.with_log[story.message_id] = told
+    for old in list(context.with_log)[:-_LOGS_KEPT]:
+        context.with_log.pop(old, None)
+    if told.conflicts and not any(one.is_conflict for one in story.unstarted):
         # The log tells of something that was not found in UnstartedQueue.
         story = _story(context, asked, is_missed=True)
     return _page(context, "message_now.html.j2", asked, story)
@@ -88,12 +98,16 @@ def _story(context: Context, asked: Asked, *, is_missed: bool = False) -> Story:
 
 
 def _page(context: Context, template: str, asked: Asked, story: Story) -> Response:
-    with_log = context.log.kept(story)
-    story = with_log or story
+    log_read = context.with_log.get(story.message_id)
+    if log_read is not None:
+        unread = dict(story.unread)
+        if "log" in log_read.unread:
+            unread["log"] = log_read.unread["log"]
+        story = replace(story, lines=log_read.lines, unread=unread)
     values: dict[str, Any] = {
         "asked": asked.message_id,
         "story": story,
-        "log_read": with_log is not None,
+        "log_read": log_read is not None,
         "every": _every(context, story),
         "argument": message_argument(story),
         "snapshot": context.unstarted.latest,
@@ -106,10 +120,11 @@ def _page(context: Context, template: str, asked: Asked, story: Story) -> Respon
     }
     if story.is_known:
         letter = _letter(context, story) if waits_for_decision(story) else None
-        summary = summarize(story, letter)
+        summary = summarize(story, letter, differs_beside=True)
         values |= {
             "summary": summary,
             "body": _body(story),
+            "conflicts": _conflicts(story),
             "decide": _decision(context, story, summary, letter),
             "picture": ""
             if story.execution is None or "history" in story.unread
@@ -125,6 +140,16 @@ def _body(story: Story) -> str | None:
     return body if body is None or isinstance(body, str) else json_text(body)
 
 
+def _conflicts(story: Story) -> list[tuple[Unstarted, Difference | None]]:
+    """Its conflicts that wait, and how each differs from what was started; None: not known."""
+    first = _body(story)
+    return [
+        (one, difference(first, one.queued.body) if first and one.queued.body else None)
+        for one in story.unstarted
+        if one.is_conflict
+    ]
+
+
 def _decision(
     context: Context, story: Story, summary: Summary, letter: DeadLetter | None
 ) -> dict[str, Any] | None:
@@ -132,7 +157,8 @@ def _decision(
     if summary.state != WAITING:
         return None
     name = story.execution_name if letter is None else letter.execution_name
-    choice = [*DECISIONS] if letter is None else decisions_on(context.stack, letter)
+    failure = failure_of(story, letter)
+    choice = decisions_on(context.stack, str(failure.get("reason")), str(failure.get("cause")))
     choice.sort(key=lambda one: one != summary.advised)
     return {
         "key": secrets.token_urlsafe(16),

@@ -18,7 +18,7 @@ from actonce.console.context import Context, QueueName
 from actonce.console.queue_scans import KEPT, ScanState, Snapshot
 from actonce.console.templating import action_name, address
 from actonce.messages.filters import E, Entry, Listing
-from actonce.messages.message_summary import advice_on, in_utc
+from actonce.messages.message_summary import Advice, advice_on, in_utc
 from actonce.operate.bulk import Bulk
 from actonce_core.records import timestamp
 from pipeline.visible import visible
@@ -99,7 +99,7 @@ class QueueView(Generic[E]):
         command: the command lines that do the same with what is chosen, given action and note; see
             `group_options`.
         task: what does it.
-        check: refuses what would be in vain.
+        why_not: why an action cannot be done with an entry, in sentences; None: it can.
     """
 
     queue: QueueName
@@ -109,7 +109,7 @@ class QueueView(Generic[E]):
     actions: Mapping[str, str]
     command: Callable[[Context, Scope, Sequence[E], str, str], str]
     task: Callable[[Context, Listing[E], str, str], Bulk[E]]
-    check: Callable[[Context, Sequence[E], str], None] = lambda *_: None
+    why_not: Callable[[Context, E, str], str | None] = lambda *_: None
 
     @property
     def path(self) -> str:
@@ -128,6 +128,7 @@ class QueueView(Generic[E]):
         chosen = scope.of_kind(() if snapshot is None else snapshot.entries)
         count = context.count(self.queue)
         number = snapshot and snapshot.number
+        advice = self._advice(context, scope, chosen)
         is_newest = snapshot is not None and snapshot is state.latest
         return page(
             context,
@@ -140,10 +141,10 @@ class QueueView(Generic[E]):
             is_newest=is_newest,
             is_sure=is_newest and state.is_sure(count),
             chosen=chosen,
-            advice=advice_on(context.stack, chosen[0]) if chosen and scope.kind else None,
+            advice=advice.said,
             page=page_of(chosen, asked.number("page")),
             page_link=lambda to: address(self.path, snapshot=number, page=to, **scope.kind),
-            actions=self.actions,
+            actions=self.offered(context, chosen, advice),
         )
 
     def confirm(self, context: Context, asked: Asked) -> Response:
@@ -152,7 +153,7 @@ class QueueView(Generic[E]):
         snapshot, chosen = self._chosen(context, scope)
         if snapshot is None:
             raise Refused(_GONE, 410, self.path)
-        self.check(context, chosen, action)
+        self._check(context, chosen, action)
         context.scans(self.queue).pin(snapshot)
         wants_note = self.wants_note(action)
         note = "WHY" if wants_note else ""
@@ -165,7 +166,7 @@ class QueueView(Generic[E]):
             wants_note=wants_note,
             counted=self._counted(chosen),
             chosen=chosen,
-            advice=advice_on(context.stack, chosen[0]) if scope.kind else None,
+            advice=self._advice(context, scope, chosen).said,
             snapshot=snapshot,
             kind=scope.kind,
             fields=scope.query(),
@@ -191,7 +192,7 @@ class QueueView(Generic[E]):
             raise Refused(f"Say why in {LONGEST_NOTE:,} characters at most: {len(note):,} came.")
         scope = self._scope(asked)
         snapshot, chosen = self._chosen(context, scope)
-        self.check(context, chosen, action)
+        self._check(context, chosen, action)
         job = context.jobs.begin(
             key,
             f"{action_name(action)} {self._counted(chosen)}",
@@ -200,6 +201,27 @@ class QueueView(Generic[E]):
             self.task(context, Listing(chosen, held_elsewhere=0), action, note),
         )
         return elsewhere(asked, f"/jobs/{job.number}")
+
+    def offered(self, context: Context, chosen: Sequence[E], advice: Advice) -> dict[str, str]:
+        """What can be done with one of them at least, and what it means; what is advised first."""
+        names = [
+            name
+            for name in self.actions
+            if any(self.why_not(context, one, name) is None for one in chosen)
+        ]
+        return {n: self.actions[n] for n in sorted(names, key=lambda n: n != advice.action)}
+
+    def _check(self, context: Context, chosen: Sequence[E], action: str) -> None:
+        """Refuse what can be done with none of them; the job says so of some."""
+        refusals = [self.why_not(context, one, action) for one in chosen]
+        if all(refusals):
+            raise Refused(str(refusals[0]))
+
+    def _advice(self, context: Context, scope: Scope, chosen: Sequence[E]) -> Advice:
+        """On the first of a kind; kinds want different things."""
+        if not chosen or not scope.kind:
+            return Advice(None)
+        return advice_on(context.stack, chosen[0], differs_beside=True)
 
     def wants_note(self, action: str) -> bool:
         """Whether it has to be said why."""

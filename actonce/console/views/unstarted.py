@@ -37,15 +37,17 @@ def entry(context: Context, asked: Asked) -> Response:
     values: dict[str, Any] = {"first": None, "first_error": None, "difference": None}
     if found.is_conflict and found.message_id is not None:
         values |= _first(context, found.message_id, found.queued.body)
+    advice = advice_on(context.stack, found, differs_beside=True)
+    actions = VIEW.offered(context, [found], advice)
     one = Scope(0, {}, frozenset([found.entry]), all=False)
     return page(
         context,
         "unstarted_entry.html.j2",
         entry=found,
-        advice=advice_on(context.stack, found),
+        advice=advice.said,
         snapshot=state.latest.number,
-        actions=VIEW.actions,
-        commands=[_command(context, one, [found], action, "WHY") for action in VIEW.actions],
+        actions=actions,
+        commands=[_command(context, one, [found], action, "WHY") for action in actions],
         **values,
     )
 
@@ -76,7 +78,7 @@ def _task(
 ) -> SendingBack | Discarding:
     stack, waits = context.stack, context.job_waits
     reader = message_reader(stack)
-    if action == "redrive":
+    if action == "send-back":
         return SendingBack(stack, shown, reader, wait_for_others=waits)
     file = context.place.discarded / f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl"
     return Discarding(stack, shown, reader, file, note, wait_for_others=waits)
@@ -88,9 +90,9 @@ VIEW: Final = QueueView(
     kinds=("reason",),
     reasons=REASONS,
     actions={
-        "redrive": "Send it back to RequestsQueue as its producer sent it. If the same content was "
-        "started before, it is suppressed as a duplicate; if it is refused again, as a conflict "
-        "is, it comes back here.",
+        "send-back": "Send it back to RequestsQueue as its producer sent it. If the same content "
+        "was started before, it is suppressed as a duplicate; if it is refused again, as a "
+        "conflict is, it comes back here.",
         "discard": "Delete it for good. First it is written, whole, to a file in the folder where "
         "this console was started.",
     },

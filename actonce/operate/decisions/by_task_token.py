@@ -12,7 +12,7 @@ from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, is_of_last, none_seen
 from actonce.messages.history import Execution
 from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, End, Unsure
-from actonce.operate.decisions.offered import AGAIN, IN_VAIN, Decision, is_retried_in_vain
+from actonce.operate.decisions.offered import AGAIN, Decision, why_not
 from actonce.stack.aws_errors import is_forbidden, may_be_done
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -44,7 +44,7 @@ class ByTaskToken:
         if any(
             self._send(letter.task_token)
             for letter in letters
-            if not self._is_in_vain(letter.reason, letter.cause)
+            if self._why_not(letter.reason, letter.cause) is None
         ):
             return self._accepted()
         if letters:
@@ -89,8 +89,10 @@ class ByTaskToken:
         if letters and not is_of_last(letters[0], stays):
             return self._decided_before(stays[:-1], f" But {ANOTHER_SINCE}. Look again.")
         waits = stays[-1]
-        if self._is_in_vain(str(waits.failure.get("reason")), str(waits.failure.get("cause"))):
-            return Answer(End.NOT_DECIDED, IN_VAIN)
+        failure = waits.failure
+        refusal = self._why_not(str(failure.get("reason")), str(failure.get("cause")))
+        if refusal is not None:
+            return Answer(End.NOT_DECIDED, refusal)
         if letters and waits.task_token is not None:
             # The very token that was not accepted: it was answered, and the history lags behind.
             raise Unsure(
@@ -148,8 +150,8 @@ class ByTaskToken:
             return Answer(End.ALREADY, f"It was already decided: {told}")
         return Answer(End.OVER, f"It no longer waits for a decision: {told}")
 
-    def _is_in_vain(self, reason: str, cause: str) -> bool:
-        return self._decision == "retry" and is_retried_in_vain(self._stack, reason, cause)
+    def _why_not(self, reason: str, cause: str) -> str | None:
+        return why_not(self._stack, self._decision, reason, cause)
 
     def _send(self, task_token: str | None) -> bool:
         """Answer the task; False if it is open no more, or there was none."""

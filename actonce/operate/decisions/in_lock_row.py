@@ -6,7 +6,7 @@ from typing import Any
 
 from actonce.messages.dead_letters import DeadLetter, none_seen
 from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, End
-from actonce.operate.decisions.offered import AGAIN, IN_VAIN, Decision, is_retried_in_vain
+from actonce.operate.decisions.offered import AGAIN, Decision, why_not
 from actonce.operate.sending_back import attributes_again
 from actonce.queues.sending import for_fifo
 from actonce.stack.clients import Stack
@@ -86,11 +86,10 @@ class InLockRow:
                 "It cannot be sent again: its dead letter does not contain the message, or the "
                 "message has no room for the id that SQS gave it."
             )
-        if self._decision == "retry" and is_retried_in_vain(
-            self._stack, letter.reason, letter.cause
-        ):
+        refusal = why_not(self._stack, self._decision, letter.reason, letter.cause)
+        if refusal is not None:
             row = self._row(letter.message_id) or {}
-            return IN_VAIN if row.get("outcome") == Outcome.DEAD_LETTER else None
+            return refusal if row.get("outcome") == Outcome.DEAD_LETTER else None
         return None
 
     def _is_done(self, outcome: str | None) -> Answer:

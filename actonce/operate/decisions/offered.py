@@ -1,8 +1,8 @@
 """Which decisions there are, and which of them can be made on a dead letter."""
 
-from typing import Literal
+from typing import Literal, get_args
 
-from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.dead_letters import NOTHING_HAPPENED
 from actonce.messages.history import nothing_looks_up
 from actonce.stack.clients import Stack
 
@@ -13,32 +13,34 @@ first wherever the outcome is unknown."""
 AGAIN: tuple[Decision, ...] = ("retry", "perform")
 """Those after which it is tried again."""
 
-IN_VAIN = (
+_IN_VAIN = (
     "No function can look it up (FindFunctionArn is not set), so a retry would end as the same "
     "dead letter. Find out by hand whether it happened: if it did not, decide perform; if it did, "
     "resolve. Note how you know."
 )
-"""Why a retry is refused."""
+_NOBODYS_WORD = (
+    "That it did not happen is known, and wants nobody's word: decide retry, which performs it "
+    "without a look-up."
+)
 
 
-def is_retried_in_vain(stack: Stack, reason: str, cause: str) -> bool:
-    """Whether a retry leads back to the same dead letter, because nothing can look it up.
-
-    The letter tells that nothing was named; a retry looks up by what the stack names now.
+def why_not(stack: Stack, decision: str, reason: str, cause: str) -> str | None:
+    """Why a decision cannot be made on a dead letter, in sentences; None: it can.
 
     Args:
         stack: that has the letter.
-        reason, cause: of the letter.
+        decision: one of `Decision`.
+        reason, cause: of the letter. It may tell that no function was named that looks up; a retry
+            looks up by what the stack names now.
     """
+    if decision == "perform" and reason in NOTHING_HAPPENED:
+        return _NOBODYS_WORD
     was_unnamed = reason == "outcome_unknown" and nothing_looks_up(cause)
-    return was_unnamed and stack.find_function is None
+    if decision == "retry" and was_unnamed and stack.find_function is None:
+        return _IN_VAIN
+    return None
 
 
-def decisions_on(stack: Stack, letter: DeadLetter) -> list[Decision]:
-    """The decisions to choose from; where it is known not to have happened, retry performs it."""
-    again: list[Decision] = ["retry"]
-    if is_retried_in_vain(stack, letter.reason, letter.cause):
-        again = ["perform"]
-    elif not letter.nothing_happened:
-        again = [*AGAIN]
-    return [*again, "resolve", "reject"]
+def decisions_on(stack: Stack, reason: str, cause: str) -> list[Decision]:
+    """The decisions to choose from on a dead letter: those that can be made."""
+    return [one for one in get_args(Decision) if why_not(stack, one, reason, cause) is None]
