@@ -155,6 +155,8 @@ def excerpt(body: str) -> str:
 
     >>> excerpt('{\n  "id": 7\n}')
     '{ "id": 7 }'
+    >>> len(excerpt("x" * 9_999))
+    160
     """
     line = " ".join(body[: 4 * _EXCERPT].split())
     return line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"

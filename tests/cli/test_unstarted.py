@@ -128,7 +128,7 @@ def test_a_message_without_room_goes_back_without_its_first_sqs_id_unless_that_i
 # ------------------------------------------------------------------ back
 
 
-def redriving(stack: Stack, reader: MessageReader | None = None, **outputs: str) -> SendingBack:
+def sending_back(stack: Stack, reader: MessageReader | None = None, **outputs: str) -> SendingBack:
     to = with_outputs(stack, **outputs)
     return SendingBack(to, lying(to), reader or MessageReader(), wait_for_others=0)
 
@@ -141,10 +141,10 @@ def failures(work: SendingBack) -> list[Ended[Unstarted]]:
 def test_what_cannot_be_sent_stays_where_it_is(moto_stack: Stack) -> None:
     hand_on(moto_stack, "{}")
     gone = moto_stack.requests_queue + "-gone"
-    (failure,) = failures(redriving(moto_stack, RequestsQueueUrl=gone))
+    (failure,) = failures(sending_back(moto_stack, RequestsQueueUrl=gone))
     assert "exist" in failure.said
     # Its id was its deduplication id, in whose place SQS puts another when it moves a message.
-    by_sqs = redriving(moto_stack, MessageReader("deduplication-id"))
+    by_sqs = sending_back(moto_stack, MessageReader("deduplication-id"))
     (failure,) = failures(by_sqs)
     assert "SQS replaced" in failure.said
     assert len(lying(moto_stack).entries) == 1
@@ -155,7 +155,7 @@ def test_what_was_sent_without_an_answer_may_be_sent_and_stays(
 ) -> None:
     monkeypatch.setattr(scan, "READERS", 1)
     fill(moto_stack, 3)
-    work = redriving(moto_stack)
+    work = sending_back(moto_stack)
     fail(moto_stack, "sqs", "SendMessage", ReadTimeoutError(endpoint_url="here"), after=1)
     with pytest.raises(ReadTimeoutError):
         work.run()

@@ -198,12 +198,14 @@ def test_what_is_advised_on_a_kind_stands_above_its_list_and_is_offered_first(
         listed = client.get(path, reason=reason)
         asked = client.get(f"{path}/decide", **ALL, reason=reason, action=offered[0])
         assert listed.actions == offered
+        assert " checked" not in listed.text, "nothing is ticked yet"
         for answer in (listed, asked):
             assert answer.text.count('class="note advice"') == 1
             assert told in answer.text
         assert client.get(path).actions == every
         assert "advice" not in client.get(path).text, "kinds want different things"
-    assert client.get("/message", id="m-1").actions == ["reject", "retry", "resolve"]
+    shown = client.get("/message", id="m-1")
+    assert (shown.actions, "For perform" in shown.text) == (["reject", "retry", "resolve"], False)
     refused = client.get("/dead-letters/decide", **ALL, reason="rejected", action="perform")
     assert (refused.status, "decide retry" in refused.problems[0]) == (422, True)
 
