@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from starlette.responses import Response
 
@@ -12,6 +12,7 @@ from actonce.console.context import Context
 from actonce.console.views.queue_view import QueueView, Scope, group_options, how_far_read
 from actonce.messages.difference import difference
 from actonce.messages.filters import Listing
+from actonce.messages.history import Execution
 from actonce.messages.message_summary import advice_on
 from actonce.messages.unstarted import REASONS, Unstarted, started_first
 from actonce.operate.discarding import Discarding
@@ -34,9 +35,9 @@ def entry(context: Context, asked: Asked) -> Response:
             f"or it came later. {how_far_read('UnstartedQueue', state)}"
         )
         raise Refused(sentence, 404, VIEW.path)
-    values: dict[str, Any] = {"first": None, "first_error": None, "difference": None}
+    first = None
     if found.is_conflict and found.message_id is not None:
-        values |= _first(context, found.message_id, found.queued.body)
+        first = started_first(context.stack, found.message_id)
     advice = advice_on(context.stack, found, differs_beside=True)
     actions = VIEW.offered(context, [found], advice)
     one = Scope(0, {}, frozenset([found.entry]), all=False)
@@ -48,17 +49,11 @@ def entry(context: Context, asked: Asked) -> Response:
         snapshot=state.latest.number,
         actions=actions,
         commands=[_command(context, one, [found], action, "WHY") for action in actions],
-        **values,
+        first=first,
+        difference=difference(str(first.input.get("body", "")), found.queued.body)
+        if isinstance(first, Execution) and found.queued.body
+        else None,
     )
-
-
-def _first(context: Context, stored_id: str, body: str) -> dict[str, Any]:
-    """What was started under the id, and how another content differs from it."""
-    first = started_first(context.stack, stored_id)
-    if isinstance(first, str):
-        return {"first_error": first}
-    content = str(first.input.get("body", ""))
-    return {"first": first, "difference": difference(content, body)}
 
 
 def _command(

@@ -17,6 +17,7 @@ from actonce.operate.decisions.answers import (
     not_known,
 )
 from actonce.operate.decisions.by_task_token import ByTaskToken
+from actonce.operate.decisions.in_lock_row import InLockRow
 from actonce.operate.decisions.offered import Decision
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.aws_errors import is_forbidden
@@ -31,8 +32,6 @@ def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
     """
     if stack.ledger_table is None:
         return ByTaskToken(stack, decision, note)
-    from actonce.operate.decisions.in_lock_row import InLockRow  # noqa: PLC0415 - a stack has one of the two
-
     return InLockRow(stack, stack.ledger_table, decision, note)
 
 
