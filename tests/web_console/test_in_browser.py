@@ -148,30 +148,6 @@ def test_a_kind_is_decided_on_by_keyboard_alone(ledger: Stack, opens: Opens) -> 
     assert page.complaints == []
 
 
-def test_a_letter_that_came_while_the_page_was_open_is_not_decided_by_it(
-    ledger: Stack, opens: Opens
-) -> None:
-    rejected(ledger)
-    page, client, _ = opens("/message?id=m-1")
-    is_seen = "document.querySelector('#decide button.go').getBoundingClientRect().bottom < 900"
-    assert page.evaluate(is_seen)
-    page.click("#decide input[value=reject]")
-    page.click("#note")
-    page.type("no such practice")
-    retried_by_a_colleague(ledger)
-    client.read_queues()
-    page.click("#decide button.go", times=2)
-    page.wait_for("document.querySelector('#job')?.innerText.includes('newer dead letter')")
-    assert row(ledger, "m-1")["outcome"] == "dead_letter"
-    assert len(client.context.jobs.all()) == 1
-    # Back there, the browser may have kept the form: nothing of it is chosen for the other letter.
-    page.evaluate("history.back()")
-    page.wait_for("location.pathname == '/message' && document.readyState == 'complete'")
-    page.open(page.evaluate("location.href"))
-    page.wait_for("document.querySelector('#decide').innerText.includes('timed out')")
-    assert page.evaluate("document.querySelector('#decide input:checked')") is None
-
-
 LATER = "{const now = Date.now; Date.now = () => now() + 200_000; true}"
 """Lets the page's clock be three minutes on."""
 
@@ -184,6 +160,8 @@ def test_a_page_that_is_filled_in_stands_still_says_its_age_and_loses_nothing_ty
     rejected(ledger)
     page, client, end = opens("/message?id=m-1")
     page.wait_for("document.querySelector('#now [data-key=u]')")  # the log has been read
+    is_seen = "document.querySelector('#decide button.go').getBoundingClientRect().bottom < 900"
+    assert page.evaluate(is_seen)
     page.click("#note")
     page.type("no such")
     page.evaluate("document.querySelector('#now').isOfBefore = true")

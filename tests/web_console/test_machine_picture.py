@@ -100,9 +100,6 @@ def test_what_another_versions_machine_has_is_told_as_text_and_nothing_in_the_pi
     assert not re.search(r"<(script|style|image|a|foreignObject)\b|\s(on\w+|style|href)=", written)
     assert forbidden(written) <= {"\n"}
     assert "<figcaption" not in machine_picture(SVG, walked("PerformEffect", "TellDeadLetter"))
-
-
-def test_a_transition_that_only_another_version_has_is_told() -> None:
     written = machine_picture(SVG, walked("PerformEffect", "DeadLetter"))
     assert "PerformEffect to DeadLetter" in written[written.index("<figcaption") :]
 
