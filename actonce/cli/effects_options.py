@@ -28,7 +28,10 @@ def _option(name: str, told: str, metavar: str = "NAME") -> Any:
     return typer.Option(metavar=metavar, envvar=f"ACTONCE_EFFECTS_{name}", help=told)
 
 
-_TABLE = "The table of DynamoDB that a function of your own keeps its effects in."
+_TABLE = (
+    "The table of DynamoDB that a function of your own keeps its effects in: its name, or its "
+    "logical id in your template."
+)
 _FILE = "Its effects as JSON Lines instead, gzip or not."
 _KEY = "The attribute there that holds the message's id."
 _TIME = (
@@ -68,7 +71,7 @@ class EffectsPlace:
         shown = tuple(self.effects_description or ())
         named = Attributes(self.effects_key, self.effects_time, shown, self.effects_id)
         if self.effects_table is not None:
-            return EffectsTable(stack.dynamodb, self.effects_table, named)
+            return EffectsTable(stack.dynamodb, self.effects_table, named, tables=stack.tables)
         return None if self.effects_file is None else EffectsFile(self.effects_file, named)
 
 

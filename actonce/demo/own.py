@@ -37,7 +37,7 @@ class Own:
         """The table's effects; None where none is named."""
         if self.table is None:
             return None
-        return EffectsTable(stack.dynamodb, self.table, self.attributes)
+        return EffectsTable(stack.dynamodb, self.table, self.attributes, tables=stack.tables)
 
     def check(self, reader: MessageReader) -> None:
         """Whether the stack reads the ids that `generate` makes.

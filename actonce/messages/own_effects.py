@@ -11,7 +11,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boto3.dynamodb.types import Binary, TypeDeserializer
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.records import timestamp
@@ -32,6 +32,7 @@ DEFAULT_ID = "effect_id"
 
 _MILLISECONDS_FROM = 10**11  # a number of seconds as large as this is of the year 5138
 _LONGEST_KEY_BYTES = 2048
+_NO_SUCH_NAME = ("ResourceNotFoundException", "ValidationException")  # the latter: none can be so
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 
 Item = Mapping[str, Any]
@@ -124,17 +125,24 @@ class EffectsTable(OwnEffects):
 
     Args:
         dynamodb: a client.
-        name: the table's name, or its ARN.
+        name: the table's name, or its ARN; or else its logical id, see `tables`.
         attributes: which of it tell what; `own_id` is not asked for, the table's own key tells.
         place: what a person calls it, if not by its name.
+        tables: names by logical id, of the stack; asked only if no table has the name itself.
     """
 
     def __init__(
-        self, dynamodb: "DynamoDBClient", name: str, attributes: Attributes, place: str = ""
+        self,
+        dynamodb: "DynamoDBClient",
+        name: str,
+        attributes: Attributes,
+        place: str = "",
+        tables: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         super().__init__(place or f"the table {name}", attributes)
         self._dynamodb = dynamodb
         self._name = name
+        self._tables = tables
         self._known: _Shape | None = None
 
     def every(self) -> Iterator[OwnEffect | None]:
@@ -187,13 +195,29 @@ class EffectsTable(OwnEffects):
             self._known = self._described()
         return self._known
 
+    def _resolved(self) -> str:
+        """The name of the table whose logical id was given.
+
+        Raises:
+            Failed: there is none.
+        """
+        said = f"There is no table {self._name!r} here"
+        try:
+            tables = self._tables()
+        except (ClientError, BotoCoreError) as error:
+            raise Failed(f"{said}, and its stack cannot be asked for one: {error}") from error
+        if self._name not in tables:
+            raise Failed(f"{said}. The stack's tables: {', '.join(sorted(tables)) or 'none'}.")
+        return tables[self._name]
+
     def _described(self) -> _Shape:
         try:
             table = self._dynamodb.describe_table(TableName=self._name)["Table"]
         except ClientError as error:
-            if error.response["Error"]["Code"] == "ResourceNotFoundException":
-                raise Failed(f"There is no table {self._name!r} here.") from error
-            raise
+            if error.response["Error"]["Code"] not in _NO_SUCH_NAME:
+                raise
+            self._name = self._resolved()
+            table = self._dynamodb.describe_table(TableName=self._name)["Table"]
         types = {
             one["AttributeName"]: str(one["AttributeType"]) for one in table["AttributeDefinitions"]
         }

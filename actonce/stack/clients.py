@@ -6,7 +6,7 @@ one that CloudFormation makes for what is nested. Of two, `PARENT/LogicalId` say
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,8 @@ OF_THE_AUDIT = ("RecordsBucketName", "AuditBucketName", "AuditStateMachineArn")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,127}")
 _ARN = re.compile(r"arn:[a-z0-9-]+:cloudformation:[^:\s]+:[0-9]{12}:stack/[^/\s]+/[^/\s]+")
 _DEEPEST = 5  # levels of stacks within stacks that are looked into
+_NESTED = ("AWS::CloudFormation::Stack",)
+_TABLES = ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable")
 
 
 def embedded_variables(endpoint_url: str) -> dict[str, str]:
@@ -270,7 +272,7 @@ class Stack:
         try:
             for logical_id in inside:
                 above = _outputs(aws, root)
-                root = _nested(aws, root).get(logical_id, "")
+                root = _resources(aws, root, _NESTED).get(logical_id, "")
                 if not root:
                     raise Failed(f"There is no stack {name!r} here: {logical_id!r} is not nested.")
             found = list(_within(aws, root, name, above))
@@ -345,6 +347,17 @@ class Stack:
         made: datetime = answer["Stacks"][0]["CreationTime"]
         return made.astimezone(UTC)
 
+    def tables(self) -> dict[str, str]:
+        """Names of DynamoDB's tables, by logical id; AWS is asked.
+
+        Of the outermost stack, a team's, and of what is nested there, `Nested/LogicalId`. ActOnce's
+        own memory is left out: no effect is in it.
+        """
+        root = _ARN.match(self.called)
+        named = root[0] if root else self.called.partition("/")[0]
+        memory = (self.outputs.get("FingerprintsTableName"), self.ledger_table)
+        return {one: name for one, name in _tables_within(self.aws, named) if name not in memory}
+
     def execution_arn(self, name: str) -> str:
         """ARN of ProcessMessage's execution of that name."""
         return f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}"
@@ -368,19 +381,29 @@ def _within(
         of_the_audit = {one: above[one] for one in OF_THE_AUDIT if one in above}
         yield Stack(aws, name, of_the_audit | outputs, path)
     elif depth < _DEEPEST:
-        for logical_id, nested in sorted(_nested(aws, name).items()):
+        for logical_id, nested in sorted(_resources(aws, name, _NESTED).items()):
             yield from _within(aws, nested, f"{path}/{logical_id}", outputs, depth + 1)
 
 
-def _nested(aws: Aws, name: str) -> dict[str, str]:
-    """The stacks nested in one, by logical id: the ARN of each."""
+def _tables_within(
+    aws: Aws, name: str, prefix: str = "", depth: int = 0
+) -> Iterator[tuple[str, str]]:
+    for logical_id, table in _resources(aws, name, _TABLES).items():
+        yield f"{prefix}{logical_id}", table
+    if depth < _DEEPEST:
+        for logical_id, nested in _resources(aws, name, _NESTED).items():
+            yield from _tables_within(aws, nested, f"{prefix}{logical_id}/", depth + 1)
+
+
+def _resources(aws: Aws, name: str, types: Collection[str]) -> dict[str, str]:
+    """What a stack itself has of these types: physical ids by logical ones."""
     pages = aws.client("cloudformation").get_paginator("list_stack_resources")
     return {
         one["LogicalResourceId"]: one["PhysicalResourceId"]
         for page in pages.paginate(StackName=name)
         for one in page["StackResourceSummaries"]
-        # One that is not made yet has no ARN.
-        if one["ResourceType"] == "AWS::CloudFormation::Stack"
+        # One that is not made yet has none.
+        if one["ResourceType"] in types
         and one.get("PhysicalResourceId")
         and one["ResourceStatus"] != "DELETE_COMPLETE"
     }

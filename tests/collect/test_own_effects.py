@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from actonce.cli.effects_options import EffectsPlace
 from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects, moment
-from actonce.stack.clients import Stack
+from actonce.stack.clients import Aws, Stack
 from actonce.terminal.errors import Failed, WrongUse
+from tests.support.stacks import forbid
 from tests.support.tables import make_table
 
 TIME = datetime(2026, 1, 31, 9, tzinfo=UTC)
@@ -72,6 +74,82 @@ def test_ids_are_kept_as_all_records_keep_them(cards: EffectsTable) -> None:
     assert ids(cards) == sorted(["", HASHED, strange])
     assert len(cards.of_message(HASHED)) == 1
     assert cards.of_message("x" * 2049) == []
+
+
+def table(name: str) -> dict[str, Any]:
+    key = "message_id"
+    return {
+        "Type": "AWS::DynamoDB::Table",
+        "Properties": {
+            "TableName": name,
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{"AttributeName": key, "AttributeType": "S"}],
+            "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],
+        },
+    }
+
+
+@pytest.fixture
+def shop(moto_aws: Aws) -> Stack:
+    """A team's stack with a table of its own, and ActOnce and another table nested in it."""
+    once = {
+        "Resources": {"FingerprintsTable": table("rows-1A2B")},
+        "Outputs": {
+            "UnstartedQueueUrl": {"Value": "url"},
+            "FingerprintsTableName": {"Value": {"Ref": "FingerprintsTable"}},
+        },
+    }
+    store = {"Resources": {"Cards": table("shop-Store-Cards-3C4D")}}
+    moto_aws.client("s3").create_bucket(Bucket="templates")
+    nested = {}
+    for name, template in (("Once", once), ("Store", store)):
+        moto_aws.client("s3").put_object(Bucket="templates", Key=name, Body=json.dumps(template))
+        url = f"https://templates.s3.amazonaws.com/{name}"
+        nested[name] = {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}}
+    moto_aws.client("cloudformation").create_stack(
+        StackName="shop",
+        TemplateBody=json.dumps({"Resources": {"Cards": table("shop-Cards-5E6F")} | nested}),
+    )
+    return Stack.find(moto_aws, "shop")
+
+
+def named(stack: Stack, name: str) -> OwnEffects:
+    place = EffectsPlace(name, None, "message_id", None, "effect_id")
+    effects = place.effects(stack)
+    assert effects is not None
+    return effects
+
+
+@pytest.mark.parametrize(
+    ("name", "physical"),
+    [
+        ("shop-Cards-5E6F", "shop-Cards-5E6F"),
+        ("Cards", "shop-Cards-5E6F"),
+        ("Store/Cards", "shop-Store-Cards-3C4D"),
+    ],
+)
+def test_a_table_is_named_by_its_logical_id_as_well(shop: Stack, name: str, physical: str) -> None:
+    shop.dynamodb.put_item(TableName=physical, Item=card("m-1"))
+    for found in (shop, Stack.find(shop.aws, "shop/Once")):
+        assert ids(named(found, name)) == ["m-1"]
+        assert len(named(found, name).of_message("m-1")) == 1
+
+
+def test_a_table_that_has_the_name_itself_stands_before_a_logical_id(shop: Stack) -> None:
+    make_table(shop.dynamodb, "Cards", "message_id", items=[card("its own")])
+    assert ids(named(shop, "Cards")) == ["its own"]
+
+
+def test_of_a_name_that_is_none_the_stacks_tables_are_told_but_not_the_memory(
+    shop: Stack,
+) -> None:
+    for name in ("cards", "FingerprintsTable", "Once/FingerprintsTable"):
+        with pytest.raises(Failed, match=rf"no table '{name}'.*: Cards, Store/Cards\.$"):
+            named(shop, name).of_message("m-1")
+    # As it was before, where the stack must not be asked.
+    forbid(shop, "cloudformation")
+    with pytest.raises(Failed, match=r"no table 'Cards'.*cannot be asked for one"):
+        named(shop, "Cards").of_message("m-1")
 
 
 def test_a_table_that_cannot_be_asked_is_told(cards: EffectsTable) -> None:

@@ -112,7 +112,7 @@ def test_the_shops_orders_become_one_gift_card_each(
 
     # Of one whose execution has not ended the card is there all the same: that is what decides.
     assert summary(state, "twice")["outcome"] == "performed"
-    own = ("--effects-table", outputs(state)["GiftCardsTableName"], "--effects-key", "order_id")
+    own = ("--effects-table", "GiftCardsTable", "--effects-key", "order_id")
     shown = run_json(state, "dead-letters", "show", "cannot-look", *own)["summary"]
     for how in (summary(state, "cannot-look", *own), shown):
         assert (how["state"], how["effects"]) == ("waiting_for_decision", 1)
