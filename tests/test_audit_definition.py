@@ -129,6 +129,7 @@ SAID = 'Zoë\'s "request" was acted on twice.'
         (1, JOB_FAILED, "ALARM", 1, "Alarms"),
         (2, JOB_FAILED, "not audited", 2, "NotAudited"),
         (3, JOB_FAILED, "not judged whole", 3, "NotWhole"),
+        (4, JOB_FAILED, "not judged whole", 3, "NotWhole"),
     ],
 )
 def test_only_a_job_that_succeeded_and_says_so_is_good(

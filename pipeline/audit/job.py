@@ -296,7 +296,9 @@ class _Audit:
         unjudged = sum(row["unjudged"] for row in day_rows)
         by_word = request.effects_by is EffectsBy.EXECUTIONS
         days = summary.days_told(day_rows, listing, span, by_word=by_word)
-        trusted = summary.on_trust(listing, span, told["unrepeatable"], by_word=by_word)
+        trusted = summary.on_trust(
+            listing, span, told["unrepeatable"], verdicts["effect_check"], by_word=by_word
+        )
         late_alarms, late_unjudged = (
             [day.isoformat() for day in sorted(_dates(told[name]))]
             for name in ("late_alarms", "late_unjudged")

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from actonce.adopt.effect_check.calls import Event, Outcome, Raw, read
-from actonce.adopt.effect_check.checks import CHECKS, PREFIX, Finding, Settings, Status, Trial
+from actonce.adopt.effect_check.checks import CHECKS, Finding, Settings, Status, Trial
 from actonce_core.effect import NotPerformed, Rejected
+from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
 from tests.effect_check.simulated import Hung, Simulated, World
 
 BODY = {"amount": 20}
@@ -220,7 +221,7 @@ def test_an_effect_that_is_right_keeps_all_under_ids_of_its_own(right: type[Good
     found = {one.check: one.status for one in Trial(caller, SETTINGS).run()}
     assert found.pop("performed-again") is Status.TOLD
     assert set(found.values()) == {Status.PASSED}
-    assert all(one.startswith(PREFIX) for one in caller.world.orders)
+    assert all(one.startswith(EFFECT_CHECK_IDS) for one in caller.world.orders)
 
 
 def test_what_cannot_be_tried_is_said_to_be_so() -> None:

@@ -33,8 +33,10 @@ def judge(history: Sequence[Record], now: datetime, grace: timedelta) -> tuple[s
     asked_for = bool(started) or (bool(of("sent")) and not accepted)
     by_hand = run == 1 and not of("deliveries") and not of("sent")
     gone = not ended and (run in {1, 4, 5} or (run is None and quiet and asked_for))
-    if len(effects) > 1:
-        return "performed_again", True
+    check = history[0][1]["message_id"].startswith("actonce-check-")
+    check &= len(of("effects")) == len(history)
+    if check or len(effects) > 1:
+        return "effect_check" if check else "performed_again", True
     if gone and not by_hand:
         return "lost", True
     if effects and _contradicts(run, letter, runs, letters, of):

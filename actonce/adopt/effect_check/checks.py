@@ -2,7 +2,7 @@
 
 A check is a function: its docstring says what it asks, and above it stands what to change where
 that is not kept. Its story is then what was called, what came, and what should have. The effect is
-performed for real, under ids that begin with `PREFIX`.
+performed for real, under ids that begin with `EFFECT_CHECK_IDS`, by which an audit knows them.
 """
 
 import json
@@ -26,8 +26,8 @@ from actonce.adopt.effect_check.calls import (
 )
 from actonce_core.effect import MAX_EFFECT_BYTES
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
+from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
 
-PREFIX = "actonce-check-"
 SIDE_BY_SIDE = 2
 REPEATS = 3
 ODD = (
@@ -119,7 +119,7 @@ class Trial:
     described: dict[str, Any] = field(default_factory=dict)
     """Message id to the description that `perform` gave."""
     longest: float = 0.0
-    _ids: str = field(default_factory=lambda: f"{PREFIX}{uuid.uuid4().hex[:8]}")
+    _ids: str = field(default_factory=lambda: f"{EFFECT_CHECK_IDS}{uuid.uuid4().hex[:8]}")
     _counter: int = 0
     _calls: list[str] = field(default_factory=list)
     _last: Answer | None = None

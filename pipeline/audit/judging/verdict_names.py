@@ -2,6 +2,9 @@
 
 from typing import Final
 
+EFFECT_CHECK_IDS: Final = "actonce-check-"
+"""How the ids begin under which `actonce effect check` tries an effect."""
+
 VERDICTS: Final = (
     "performed_once",
     "performed_again",
@@ -13,5 +16,6 @@ VERDICTS: Final = (
     "rejected",
     "resolved",
     "in_flight",
+    "effect_check",
 )
 ALARMS: Final = ("performed_again", "lost", "contradiction", "conflict")

@@ -2,6 +2,7 @@
 
 One verdict per message; the first that holds, from the top:
 
+    effect_check       nobody's message: effects of an `actonce effect check`
     performed_again    two different effects (an effect exported twice is one)          alarm
     lost               accepted, and ended nowhere                                      alarm
     contradiction      its records cannot all be true                                   alarm
@@ -22,6 +23,10 @@ and the newest file was written more than the grace period after its last record
 older than their own records vouch for no silence: it is not judged then, unless another record came
 so much later. A running execution is in flight, however old. That a delivery was suppressed proves
 an execution, so one that is not seen began before the records did.
+
+An `effect_check` has effects and no record else, its days' deliveries and executions were all read,
+and its id begins as those do. So no producer hides a second effect by an id: whatever SQS delivered
+has a record. That it was the check is the id's word alone, which the audit says.
 
 A `contradiction` has one effect, and: it was rejected; or it was resolved before the effect; or
 its executions say twice that they performed it; or nothing ever asked for it.
@@ -48,6 +53,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
 from pipeline.audit.reading.streams import REFUSED, STANDS_FOR, STREAM_OF, STREAMS, Code
 from pipeline.audit.sql import columns
 
@@ -402,12 +408,17 @@ def _verdict(
         ),
         f"NOT {accepted} AND execution IS NULL AND dead_letter IS NULL AS unasked",
         (
+            f"startswith(message_id, '{EFFECT_CHECK_IDS}') AND effects > 0 "
+            "AND deliveries + failed + sent = 0 AS named_check"
+        ),
+        (
             f"{coverage.saw('deliveries', 'last_day')} "
             f"AND {coverage.saw('executions', 'last_day')} AS saw_who_asks"
         ),
     )
     verdict = f"""
-        CASE WHEN effects > 1 THEN 'performed_again'
+        CASE WHEN named_check AND unasked AND saw_who_asks THEN 'effect_check'
+        WHEN effects > 1 THEN 'performed_again'
         WHEN gone AND witnessed THEN 'lost'
         WHEN effects = 1 AND (was_rejected OR resolved_before OR performed_twice
             OR (unasked AND saw_who_asks)) OR ({by_word} AND performed_twice) THEN 'contradiction'

@@ -131,13 +131,16 @@ def _of_messages(
     return sentences
 
 
-def on_trust(listing: Listing, span: Interval, unrepeatable: int, *, by_word: bool) -> list[str]:
+def on_trust(
+    listing: Listing, span: Interval, unrepeatable: int, checks: int = 0, *, by_word: bool
+) -> list[str]:
     """What rests on a word that no other record confirms, a sentence each.
 
     Args:
         listing: the files.
         span: the days that are judged.
         unrepeatable: messages whose effects have no names of their own.
+        checks: ids of `actonce effect check`.
         by_word: what was done is told by the executions.
     """
     said = []
@@ -151,6 +154,11 @@ def on_trust(listing: Listing, span: Interval, unrepeatable: int, *, by_word: bo
         said.append(
             f"Of {_messages(unrepeatable)} the effects come from where there is one row for a "
             "message, so a second effect would not be seen."
+        )
+    if checks:
+        said.append(
+            f"Left out: {_messages(checks)} of actonce effect check. Only their ids say so; no "
+            "other record has them."
         )
     return said
 
@@ -329,7 +337,7 @@ def sentence(
         unseen: sentences that say what was not looked at.
         trusted: sentences that say what rests on a word alone; see `on_trust`.
     """
-    total = sum(verdicts.values())
+    total = sum(verdicts.values()) - verdicts.get("effect_check", 0)
     said = {
         "performed_again": "acted on more than once",
         "lost": "lost",
@@ -356,7 +364,7 @@ def sentence(
     if found and unjudged:
         answer += f" {_messages(unjudged).capitalize()} could not be judged."
     answer += _beside(quarantined, late_alarms, unseen)
-    return f"{answer} {' '.join(trusted)}" if trusted and total else answer
+    return f"{answer} {' '.join(trusted)}" if trusted and any(verdicts.values()) else answer
 
 
 def _beside(quarantined: int, late_alarms: Sequence[str], unseen: Sequence[str]) -> str:
