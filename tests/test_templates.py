@@ -1,6 +1,7 @@
 """What holds of every template that ships; then template.yaml with its alarms, and locks.yaml."""
 
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, 
 from actonce_core.batch import LARGEST_BATCH
 from actonce_core.events import SOURCE
 from lab.bench.limited import MALLOC
+from tests.support.metrics import told_metrics
 from tests.template import (
     LOCKS,
     TEMPLATE,
@@ -497,7 +499,8 @@ def test_whatever_changes_the_effect_publishes_a_version_and_the_earlier_ones_st
 
 def test_functions_are_traced_and_malloc_is_told_what_the_memory_was_measured_with() -> None:
     function = WHOLE["Globals"]["Function"]
-    assert function["Tracing"] == "Active"
+    begun = load(PROJECT / "actonce/adopt/project/skeleton/template.yaml")["Globals"]["Function"]
+    assert function["Tracing"] == begun["Tracing"] == "Active"
     assert function["Environment"]["Variables"].items() >= MALLOC.items()
 
 
@@ -629,6 +632,57 @@ def test_requests_that_wait_while_none_is_taken_raise_an_alarm() -> None:
         found = of_id[name]["MetricStat"]
         assert (found["Metric"]["MetricName"], found["Stat"]) == (metric, statistic)
         assert set(references(found["Metric"]["Dimensions"])) == {"RequestsQueueName"}
+
+
+Shown = tuple[str, str, frozenset[str]]
+"""A metric's namespace, name and dimensions."""
+
+
+def shown_by_the_stack() -> set[Shown]:
+    """What alarms and dashboard show."""
+    found: set[Shown] = set()
+    for alarm in of_type(load(PLAIN[0]), "AWS::CloudWatch::Alarm").values():
+        parts = [one["MetricStat"]["Metric"] for one in metrics_of(alarm) if "MetricStat" in one]
+        for one in parts or [alarm["Properties"]]:
+            dimensions = frozenset(named["Name"] for named in one["Dimensions"])
+            found.add((one["Namespace"], one["MetricName"], dimensions))
+    body = properties(ALARMS_OWN, "Dashboard")["DashboardBody"]["Fn::Sub"]
+    for widget in json.loads(body)["widgets"]:
+        above: list[str] = []
+        for row in widget["properties"]["metrics"]:
+            texts = [one for one in row if isinstance(one, str)]
+            above = [above[n] if one == "." else one for n, one in enumerate(texts)]
+            found.add((above[0], above[1], frozenset(above[2::2])))
+    return found
+
+
+def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of an alarm on several."""
+    found: list[dict[str, Any]] = alarm["Properties"].get("Metrics", [])
+    return found
+
+
+def test_dashboards_show_metrics_that_there_are_and_grafana_each_of_our_own() -> None:
+    own: set[Shown] = {("ActOnce", name, dimensions) for name, _, dimensions in told_metrics()}
+    shown = shown_by_the_stack()
+    assert {one for one in shown if one[0] == "ActOnce"} <= own
+    grafana = json.loads((PROJECT / "examples/grafana/actonce.json").read_text("utf-8"))
+    targets = [target for panel in grafana["panels"] for target in panel["targets"]]
+    queried: set[Shown] = {
+        (one["namespace"], one["metricName"], frozenset(one["dimensions"])) for one in targets
+    }
+    assert own <= queried <= own | shown
+    variables = {one["name"]: one["query"] for one in grafana["templating"]["list"]}
+    asked = [one for name, one in variables.items() if name != "datasource"]
+    assert {
+        (one["namespace"], one["metricName"], frozenset([one["dimensionKey"]])) for one in asked
+    } <= own | shown
+    # Each variable stands for the dimension that it was asked of.
+    values = {(key, value) for one in targets for key, value in one["dimensions"].items()}
+    assert values == {(one["dimensionKey"], f"${one['refId']}") for one in asked} | {
+        ("reason", "*")
+    }
+    assert variables.keys() == {"datasource", *(one["refId"] for one in asked)}
 
 
 def test_alarms_may_publish_to_the_encrypted_topic() -> None:

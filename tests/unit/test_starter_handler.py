@@ -20,6 +20,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 
 from tests.support.deliveries import sqs_record
+from tests.support.metrics import Metric, told_metrics
 from tests.support.moto_aws import MotoAws
 
 GOOD = {"message_id": "good", "secret": "carried along"}
@@ -29,7 +30,7 @@ class Handled:
     """What a batch came to: the answer, and what Lambda collects from standard output.
 
     `counts`: by metric, those of the refused by their reason, too; `ends`: each delivery's, by its
-    SQS id; `oldest_failed_age`: in seconds.
+    SQS id; `oldest_failed_age`: in seconds; `metrics`: each one's name, unit and dimensions.
     """
 
     def __init__(self, answer: dict[str, Any], text: str) -> None:
@@ -40,13 +41,14 @@ class Handled:
         self.ends = {line["sqs_message_id"]: line["end"] for line in deliveries}
         assert len(self.ends) == len(deliveries)
         self.counts: Counter[str] = Counter()
+        self.metrics: set[Metric] = set()
         for line in lines:
             for told in line.get("_aws", {}).get("CloudWatchMetrics", []):
                 service = os.environ["POWERTOOLS_SERVICE_NAME"]
                 assert (told["Namespace"], line["service"]) == ("ActOnce", service)
                 for dimensions, metric in itertools.product(told["Dimensions"], told["Metrics"]):
                     name, of = metric["Name"], {*dimensions} - {"service"}
-                    assert metric["Unit"] == ("Seconds" if name == "OldestFailedAge" else "Count")
+                    self.metrics.add((name, metric["Unit"], frozenset(dimensions)))
                     self.counts[" ".join([name, *(line[one] for one in of)])] += sum(line[name])
         self.oldest_failed_age = self.counts.pop("OldestFailedAge", None)
 
@@ -216,6 +218,36 @@ def test_parameters_that_cannot_be_understood_stop_the_function_and_lose_nothing
     with pytest.raises(ValueError, match="MessageIdFrom 'somewhere'"):
         handle(record(0, GOOD))
     assert not aws.executions()
+
+
+def test_the_metrics_are_those_that_the_docs_tell(
+    aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_starts(monkeypatch, "unlucky")
+    first = handle(record(0, GOOD), record(1, "no JSON"), record(2, {"message_id": "unlucky"}))
+    aws.stepfunctions.stop_execution(executionArn=aws.execution_arn("good"))
+    again = handle(record(3, GOOD))
+    ends = [*first.ends.values(), *again.ends.values()]
+    assert sorted(ends) == ["failed", "refused", "started", "suppressed"]
+    assert first.metrics | again.metrics == told_metrics()
+
+
+def test_what_it_starts_and_hands_on_carries_its_trace(
+    handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Step Functions and SQS take it from the header, and before any other place."""
+    trace = "Root=1-6779e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "starter")
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
+    carried: dict[str, str] = {}
+
+    def note(request: Any, event_name: str, **_: Any) -> None:
+        carried[event_name.rpartition(".")[2]] = request.headers["X-Amzn-Trace-Id"].decode()
+
+    for called in ("stepfunctions.StartExecution", "sqs.SendMessage"):
+        register(monkeypatch, f"before-send.{called}", note)
+    handle(record(0, GOOD), record(1, "no JSON"))
+    assert carried == {"StartExecution": trace, "SendMessage": trace}
 
 
 class RawAnswer:
