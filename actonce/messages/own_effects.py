@@ -32,7 +32,15 @@ DEFAULT_ID = "effect_id"
 
 _MILLISECONDS_FROM = 10**11  # a number of seconds as large as this is of the year 5138
 _LONGEST_KEY_BYTES = 2048
-_NO_SUCH_NAME = ("ResourceNotFoundException", "ValidationException")  # the latter: none can be so
+_REFUSED_NAMES = {
+    "ResourceNotFoundException": "There is no table {0!r} here",
+    "ValidationException": "There is no table {0!r} here",  # and there can be none
+    "AccessDeniedException": "{1}",
+}
+"""What DynamoDB answers to a name that may be a logical id, and what is told: name, its message.
+
+Who may read one table only is denied all others.
+"""
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 
 Item = Mapping[str, Any]
@@ -195,13 +203,12 @@ class EffectsTable(OwnEffects):
             self._known = self._described()
         return self._known
 
-    def _resolved(self) -> str:
+    def _resolved(self, said: str) -> str:
         """The name of the table whose logical id was given.
 
         Raises:
-            Failed: there is none.
+            Failed: there is none; it begins with what was said of the name.
         """
-        said = f"There is no table {self._name!r} here"
         try:
             tables = self._tables()
         except (ClientError, BotoCoreError) as error:
@@ -214,9 +221,11 @@ class EffectsTable(OwnEffects):
         try:
             table = self._dynamodb.describe_table(TableName=self._name)["Table"]
         except ClientError as error:
-            if error.response["Error"]["Code"] not in _NO_SUCH_NAME:
+            told = error.response["Error"]
+            if told["Code"] not in _REFUSED_NAMES:
                 raise
-            self._name = self._resolved()
+            said = _REFUSED_NAMES[told["Code"]].format(self._name, told["Message"])
+            self._name = self._resolved(said)
             table = self._dynamodb.describe_table(TableName=self._name)["Table"]
         types = {
             one["AttributeName"]: str(one["AttributeType"]) for one in table["AttributeDefinitions"]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from actonce.cli.effects_options import EffectsPlace
 from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects, moment
@@ -133,6 +134,27 @@ def test_a_table_is_named_by_its_logical_id_as_well(shop: Stack, name: str, phys
     for found in (shop, Stack.find(shop.aws, "shop/Once")):
         assert ids(named(found, name)) == ["m-1"]
         assert len(named(found, name).of_message("m-1")) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("ValidationException", "There is no table 'cards' here"),  # of a name that none can have
+        ("AccessDeniedException", "You may not"),  # who may read one table asks by it
+    ],
+)
+def test_a_logical_id_is_one_however_dynamodb_refuses_it_as_a_name(
+    shop: Stack, code: str, told: str
+) -> None:
+    def refuse(params: dict[str, Any], **_: Any) -> None:
+        if params["TableName"] in ("Cards", "cards"):
+            raise ClientError({"Error": {"Code": code, "Message": "You may not"}}, "D")
+
+    event = "before-parameter-build.dynamodb.DescribeTable"
+    shop.dynamodb.meta.events.register(event, refuse)
+    assert ids(named(shop, "Cards")) == []
+    with pytest.raises(Failed, match=told):
+        ids(named(shop, "cards"))
 
 
 def test_a_table_that_has_the_name_itself_stands_before_a_logical_id(shop: Stack) -> None:
