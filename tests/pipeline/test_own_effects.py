@@ -7,7 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit.job import audit
+from pipeline.audit.judging.verdict_names import VERDICTS
 from pipeline.audit.request import requested
+from pipeline.audit.results.summary import sentence
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import rows_of
 from tests.pipeline.streams_on_disk import (
@@ -20,7 +22,6 @@ from tests.pipeline.streams_on_disk import (
     named,
     own_effect,
     row,
-    sent,
     write,
 )
 
@@ -120,9 +121,10 @@ def test_what_has_one_row_for_a_message_cannot_show_a_second_effect(
     assert summary["exit_status"] == 4
 
 
-def test_what_effect_check_left_is_told_by_itself_and_no_message_of_a_queue_hides_there(
+def test_what_effect_check_left_is_told_by_itself_where_all_who_ask_were_read(
     spark: SparkSession, tmp_path: Path
 ) -> None:
+    """What else is of none, see the plain judge in test_verdicts.py."""
     twice = [own_effect("", at(2), "card-1"), own_effect("", at(3), "card-2")]
     left: Planted = {
         "actonce-check-0a1b2c3d-1-plain": ("effect_check", True, [own_effect("", at(2), "card")]),
@@ -131,42 +133,18 @@ def test_what_effect_check_left_is_told_by_itself_and_no_message_of_a_queue_hide
     }
     summary = judged(spark, tmp_path / "left", left, STREAMS)
     (said,) = summary["on_trust"]
-    assert said in summary["sentence"]
     assert said.startswith("Left out: 2 messages of actonce effect check.")
+    assert said in summary["sentence"]
     assert summary["sentence"].startswith("Of 1 message, none is known")
     assert (summary["exit_status"], summary["alarms_total"]) == (4, 0)
     assert [len(ids) for ids in summary["listed"].values()] == [2]
+    alone = sentence(dict.fromkeys(VERDICTS, 0) | {"effect_check": 2}, 0, 0, trusted=[said])
+    assert alone == f"There was no message. {said}"
 
-    alone = judged(
-        spark, tmp_path / "alone", {name: left[name] for name in list(left)[:2]}, STREAMS
-    )
-    assert alone["exit_status"] == 4
-    assert alone["sentence"] == f"There was no message. {said}"
-
-    # Any other record of such an id is a message's, which a producer has named so.
-    asked: Planted = {
-        f"actonce-check-0a1b2c3d-{number}": (verdict, True, [*history, *twice])
-        for number, (verdict, history) in enumerate(
-            [
-                ("performed_again", DONE),
-                ("performed_again", [CAME]),
-                ("performed_again", [sent("", at(1))]),
-                ("performed_again", [delivery("", at(1), "refused", "too_old_to_tell")]),
-                ("performed_again", [delivery("", at(1), "failed")]),
-                ("performed_again", [execution("", at(1), "RUNNING")]),
-                ("performed_again", [dead_letter("", at(1))]),
-            ]
-        )
-    }
-    asked["my-actonce-check-1"] = ("performed_again", True, twice)
-    summary = judged(spark, tmp_path / "asked", asked, STREAMS)
-    assert (summary["exit_status"], summary["on_trust"]) == (1, [])
-
-    # Where nobody wrote down what was delivered, or started, nothing says that it was not.
-    for missing in ("deliveries", "executions"):
-        streams = tuple(one for one in STREAMS if one != missing)
-        unseen: Planted = {"actonce-check-0a1b2c3d-2": ("performed_again", True, twice)}
-        assert judged(spark, tmp_path / missing, unseen, streams)["exit_status"] == 1
+    # Where nobody wrote down what was delivered, nothing says that it was not.
+    unseen: Planted = {"actonce-check-0a1b2c3d-2": ("performed_again", True, twice)}
+    streams = tuple(one for one in STREAMS if one != "deliveries")
+    assert judged(spark, tmp_path / "unseen", unseen, streams)["exit_status"] == 1
 
 
 def test_executions_are_believed_only_where_that_is_asked_for(

@@ -109,7 +109,7 @@ def rows_of(spark: SparkSession, root: Path, as_of: datetime = NOW) -> dict[str,
 def test_agrees_with_a_plain_judge_on_any_history(
     spark: SparkSession, messages: list[list[Record]]
 ) -> None:
-    ids = [f"{('m', 'actonce-check-')[number % 2]}{number}" for number in range(len(messages))]
+    ids = [f"{'my-' * (n % 2)}actonce-check-{n}" for n in range(len(messages))]
     named = {
         message_id: [(stream, record | {"message_id": message_id}) for stream, record in history]
         for message_id, history in zip(ids, messages, strict=True)

@@ -337,7 +337,7 @@ def sentence(
         unseen: sentences that say what was not looked at.
         trusted: sentences that say what rests on a word alone; see `on_trust`.
     """
-    total = sum(verdicts.values()) - verdicts.get("effect_check", 0)
+    total = sum(verdicts.values()) - verdicts["effect_check"]
     said = {
         "performed_again": "acted on more than once",
         "lost": "lost",
