@@ -98,6 +98,9 @@ COMMANDS = {
         "web_console:console", "Look at messages, and decide, in the browser.", extra="console"
     ),
     "where": Listed("where:where", "Tell the whole story of one message, in order of time."),
+    "erase": Listed(
+        "erase:erase", "Erase the content of one message that has ended, and say what stays."
+    ),
     "dead-letters": Listed("dead_letters:app", "Look at what waits for a decision, and decide."),
     "unstarted": Listed("unstarted:app", "Look at, send back or discard what was not started."),
 }

@@ -51,6 +51,7 @@ ON_A_STACK = (
     "dead-letters perform m-1 --note x",
     "dead-letters resolve m-1 --note x",
     "dead-letters reject m-1 --note x",
+    "erase m-1",
     "unstarted list",
     "unstarted show m-1",
     "unstarted send-back --all",

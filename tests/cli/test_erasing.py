@@ -1,0 +1,166 @@
+"""Erasing the content of one message, on moto: what may be erased, and what that leaves."""
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from actonce.operate.erasing import look
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
+from actonce_core.locking.locks import Completed, Ledger, Outcome
+from tests.cli.conftest import Actonce
+from tests.support.queues import put_row, row
+from tests.support.stacks import (
+    TABLE,
+    deployed,
+    forbid,
+    with_executions,
+    with_outputs,
+    with_table,
+)
+
+ID = "order-17"
+DAY = "2026-01-31"
+SECRET = "Zoë Example"
+
+
+def records(*names: str) -> bytes:
+    """A status change of each execution, with its input."""
+    told = {"status": "RUNNING", "input": json.dumps({"message_id": ID, "body": SECRET})}
+    events = ({"detail-type": "x", "detail": {"name": name} | told} for name in names)
+    return gzip.compress("".join(json.dumps(one) + "\n" for one in events).encode())
+
+
+def put(stack: Stack, key: str, content: bytes) -> None:
+    stack.aws.client("s3").put_object(Bucket="records", Key=key, Body=content)
+
+
+def kept(stack: Stack, key: str) -> bytes:
+    content: bytes = stack.aws.client("s3").get_object(Bucket="records", Key=key)["Body"].read()
+    return content
+
+
+FILE = f"executions/dt={DAY}/one.gz"
+
+
+@pytest.fixture
+def ledger(ledger: Stack) -> Stack:
+    return deployed(ledger)
+
+
+@pytest.fixture
+def begun(moto_stack: Stack) -> Stack:
+    """A message whose execution runs."""
+    return with_executions(with_table(deployed(moto_stack)), ID)
+
+
+@pytest.fixture
+def ended(begun: Stack) -> Stack:
+    """The same, when that was stopped, with its records in a bucket."""
+    stack = begun
+    stack.stepfunctions.stop_execution(executionArn=stack.execution_arn(ID))
+    row = {"message_id": ID, "fingerprint": "f", "first_seen": f"{DAY}T09:30:00.000Z"}
+    row |= {"memory": stack.state_machine}
+    stack.dynamodb.put_item(TableName=TABLE, Item={k: {"S": v} for k, v in row.items()})
+    stack.aws.client("s3").create_bucket(Bucket="records")
+    put(stack, FILE, records(ID, "another"))
+    return with_outputs(stack, RecordsBucketName="records")
+
+
+def test_it_shows_asks_and_erases_in_the_records_and_says_what_stays(
+    ended: Stack, actonce: Actonce
+) -> None:
+    before, known = kept(ended, FILE), row(ended, ID)
+    shown = actonce("erase", ID, stack=ended)
+    assert (shown.status, kept(ended, FILE)) == (2, before)
+    assert all(one in shown.out for one in (f"s3://records/{FILE}", TABLE, f"execution {ID}"))
+    erased = actonce("erase", ID, "--yes", stack=ended)
+    assert (erased.status, "Erased in 1 record." in erased.out) == (0, True)
+    first, second = gzip.decompress(kept(ended, FILE)).splitlines()
+    assert json.loads(json.loads(first)["detail"]["input"]) == {"message_id": ID}
+    assert second == gzip.decompress(before).splitlines()[1]
+    assert row(ended, ID) == known
+    again = actonce("erase", ID, stack=ended)
+    assert (again.status, "nothing" in again.out) == (0, True)
+
+
+def test_what_cannot_be_read_is_named_and_left_and_days_before_it_was_seen_are_not_read(
+    ended: Stack, actonce: Actonce
+) -> None:
+    torn = f"dead_letters/dt={DAY}/torn.gz"
+    for key in (torn, "executions/dt=2026-01-29/torn.gz"):
+        put(ended, key, records(ID)[:-9])
+    told = actonce("erase", ID, "--yes", stack=ended)
+    assert (told.status, torn in told.out, "01-29" in told.out) == (1, True, False)
+    assert SECRET not in gzip.decompress(kept(ended, FILE)).decode().splitlines()[0]
+    assert kept(ended, torn) == records(ID)[:-9]
+
+
+def test_a_file_that_another_writes_meanwhile_is_theirs(ended: Stack) -> None:
+    work, theirs = look(ended, ID), records(ID, ID)
+    s3 = ended.aws.client("s3")
+
+    def write(**_: Any) -> None:
+        s3.meta.events.unregister("before-call.s3.PutObject", write)
+        put(ended, FILE, theirs)
+
+    s3.meta.events.register("before-call.s3.PutObject", write)
+    with pytest.raises(Failed, match="Give the same command again"):
+        work.run()
+    assert kept(ended, FILE) == theirs
+    assert look(ended, ID).run() == 2
+
+
+@pytest.mark.parametrize("status", ["IN_PROGRESS", "dead_letter"])
+def test_a_row_that_is_open_is_refused_also_if_it_was_done_when_it_was_shown(
+    ledger: Stack, status: str
+) -> None:
+    def reopened() -> None:
+        put_row(ledger, ID, *(("COMPLETE", status) if status == "dead_letter" else (status, None)))
+
+    put_row(ledger, ID, "COMPLETE", "performed")
+    ledger.dynamodb.update_item(
+        TableName=TABLE,
+        Key={"message_id": {"S": ID}},
+        UpdateExpression="SET note = :note",
+        ExpressionAttributeValues={":note": {"S": SECRET}},
+    )
+    work = look(ledger, ID)
+    reopened()
+    before = row(ledger, ID)
+    with pytest.raises(Failed, match="open"):
+        work.run()
+    with pytest.raises(Failed, match="open"):
+        look(ledger, ID)
+    assert row(ledger, ID) == before
+
+
+def test_a_row_without_content_still_stops_a_duplicate(ledger: Stack) -> None:
+    locks = Ledger(ledger.dynamodb, TABLE, straggler_seconds=1, clock_skew_seconds=1)
+    attempt: Any = locks.acquire_processing_lock(ID, 60.0, fingerprint="f")
+    locks.mark_message_processed(attempt, Outcome.PERFORMED, {"for": SECRET})
+    before = row(ledger, ID)
+    assert look(ledger, ID).run() == 0
+    assert row(ledger, ID) == {name: before[name] for name in before if name != "effect"}
+    assert locks.acquire_processing_lock(ID, 60.0, fingerprint="f") == Completed(
+        Outcome.PERFORMED, None
+    )
+
+
+def test_what_runs_is_unknown_waits_unstarted_or_cannot_be_told_is_refused(begun: Stack) -> None:
+    with pytest.raises(Failed, match="open"):
+        look(begun, ID)
+    with pytest.raises(Failed):
+        look(begun, "a typo")
+    begun.stepfunctions.stop_execution(executionArn=begun.execution_arn(ID))
+    assert look(begun, ID).records == []
+    begun.sqs.send_message(
+        QueueUrl=begun.unstarted_queue, MessageBody=json.dumps({"message_id": ID})
+    )
+    with pytest.raises(Failed, match="UnstartedQueue"):
+        look(begun, ID)
+    forbid(begun, "dynamodb", "GetItem")
+    with pytest.raises(Failed, match="could not be read"):
+        look(begun, ID)
