@@ -88,7 +88,7 @@ class Erasing:
             (f"the effect: {effect}", "yours: blank what is personal, keep what find looks for"),
             ("SQS", "body of a duplicate, or of a letter that was decided, 14 days at most"),
             (outputs.get("RecordsBucketName"), "older versions, 30 days; errors/; what comes late"),
-            (outputs.get("AuditBucketName"), "id, verdict; notes until the next audit"),
+            (outputs.get("AuditBucketName"), "id, verdict; notes until that day is audited again"),
             ("logs, traces, events", "id, fingerprint; what your function writes is yours"),
             ("backups, files", "tables' recovery, 35 days; what a command or you copied is yours"),
         )

@@ -23,8 +23,8 @@ COMPLETE leaves the row held: the *outcome is unknown*, and who takes the messag
     consumption_count  attempts that have begun
     given_back         how many of them released the message
     updated            when the row was last written, UTC, by the writer's clock
-    outcome, effect    once COMPLETE
-    note               an operator's reason for a decision
+    outcome, effect    once COMPLETE; the effect until the message is erased
+    note               an operator's reason for a decision; likewise
 
 Every write is conditional, and nothing is read: the row by which a condition failed comes with the
 failure (`ReturnValuesOnConditionCheckFailure`), and is never stale. Rows are never deleted.
