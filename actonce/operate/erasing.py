@@ -83,14 +83,18 @@ class Erasing:
             (outputs["FingerprintsTableName"], "id, fingerprint, for ever: they stop duplicates"),
             (
                 None if self.stack.ledger_table else f"execution {story.execution_name}",
-                f"body, answers, notes, until {gone}: AWS deletes no ended execution, nor its name",
+                f"body, answers, notes, until {gone}: AWS deletes no ended execution earlier",
             ),
             (f"the effect: {effect}", "yours: blank what is personal, keep what find looks for"),
             ("SQS", "body of a duplicate, or of a letter that was decided, 14 days at most"),
-            (outputs.get("RecordsBucketName"), "older versions, 30 days; errors/; what comes late"),
+            (
+                outputs.get("RecordsBucketName"),
+                "older versions, 30 days; errors/; what is on its way: erase again in a day",
+            ),
             (outputs.get("AuditBucketName"), "id, verdict; notes until that day is audited again"),
             ("logs, traces, events", "id, fingerprint; what your function writes is yours"),
-            ("backups, files", "tables' recovery, 35 days; what a command or you copied is yours"),
+            ("backups", "the tables' recovery, 35 days; others are yours"),
+            ("files", "what send, collect, backfill and discard wrote is yours"),
         )
         return [(place, told) for place, told in places if place is not None]
 
