@@ -134,6 +134,6 @@ def _refuse_open(stack: Stack, story: Story) -> None:
         )
     if story.unstarted or story.seen.held_elsewhere:
         raise Failed(
-            "It lies in UnstartedQueue, or may, for another reader holds some of that: redrive or "
-            f"discard it first. See actonce unstarted list{stack.options}."
+            "It lies in UnstartedQueue, or may, for another reader holds some of that: send it "
+            f"back or discard it first. See actonce unstarted list{stack.options}."
         )
