@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from actonce.cli.effects_options import EffectsPlace
 from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects, moment
-from actonce.stack.clients import Aws, Stack
+from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from tests.support.stacks import forbid
 from tests.support.tables import make_table
@@ -91,7 +91,7 @@ def table(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def shop(moto_aws: Aws) -> Stack:
+def shop(moto_stack: Stack) -> Stack:
     """A team's stack with a table of its own, and ActOnce and another table nested in it."""
     once = {
         "Resources": {"FingerprintsTable": table("rows-1A2B")},
@@ -101,17 +101,18 @@ def shop(moto_aws: Aws) -> Stack:
         },
     }
     store = {"Resources": {"Cards": table("shop-Store-Cards-3C4D")}}
-    moto_aws.client("s3").create_bucket(Bucket="templates")
+    aws = moto_stack.aws
+    aws.client("s3").create_bucket(Bucket="templates")
     nested = {}
     for name, template in (("Once", once), ("Store", store)):
-        moto_aws.client("s3").put_object(Bucket="templates", Key=name, Body=json.dumps(template))
+        aws.client("s3").put_object(Bucket="templates", Key=name, Body=json.dumps(template))
         url = f"https://templates.s3.amazonaws.com/{name}"
         nested[name] = {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}}
-    moto_aws.client("cloudformation").create_stack(
+    aws.client("cloudformation").create_stack(
         StackName="shop",
         TemplateBody=json.dumps({"Resources": {"Cards": table("shop-Cards-5E6F")} | nested}),
     )
-    return Stack.find(moto_aws, "shop")
+    return Stack.find(aws, "shop")
 
 
 def named(stack: Stack, name: str) -> OwnEffects:
