@@ -2,6 +2,7 @@
 
 import importlib
 from datetime import date
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,13 +19,19 @@ from actonce.terminal.days import HELP as DAY_HELP
 from actonce.terminal.days import span_named
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.s3_uri import bucket_and_prefix
-from pipeline.audit.reading.streams import EffectsBy
 from pipeline.audit.request import requested
 from pipeline.errors import CannotAudit
 from pipeline.visible import give_up_output
 
 _PAGE = "report.html"
 _MARKS = {0: ("✓", "green"), 3: ("?", "yellow"), 4: ("?", "yellow")}  # beside the sentence
+
+
+class EffectsBy(StrEnum):
+    """Who tells the effects."""
+
+    EFFECTS = "effects"  # the stream, and nobody else
+    EXECUTIONS = "executions"  # where it has no file: what the executions, or rows, say of it
 
 
 class NotAudited(Failed):
@@ -129,7 +136,7 @@ def audit(
             as_of=as_of,
             grace=grace,
             reach=reach,
-            effects_by=effects_by.value,
+            by_executions=effects_by is EffectsBy.EXECUTIONS,
             from_raw=from_raw,
         )
         places.check_is_there(request.records)  # what Spark would say some seconds later

@@ -70,20 +70,20 @@ def count_again(  # noqa: PLR0913 - what a run has left
     if collected.missing:
         raise Failed(f"The records are not complete: {' '.join(collected.missing)}")
     say("Auditing the records")
-    summary = _audited(records, now, "executions" if by_word else "effects")
+    summary = _audited(records, now, by_word=by_word)
     page = records / "audit" / "report.html"
     importlib.import_module("actonce.records.report").write(summary, page)
     return SecondCount(page, _differences(outcome, summary))
 
 
-def _audited(records: Path, as_of: datetime, effects_by: str) -> dict[str, Any]:
+def _audited(records: Path, as_of: datetime, *, by_word: bool) -> dict[str, Any]:
     """What the audit says of the records; nothing is in flight any more."""
     # Spark takes longer to import than all else of the demo.
     job = importlib.import_module("pipeline.audit.job")
     asked = importlib.import_module("pipeline.audit.request")
     session = importlib.import_module("pipeline.spark.session")
     request = asked.requested(
-        str(records), as_of=as_of.isoformat(), grace=0.0, effects_by=effects_by
+        str(records), as_of=as_of.isoformat(), grace=0.0, by_executions=by_word
     )
     try:
         with session.ended_together():

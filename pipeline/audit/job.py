@@ -36,10 +36,9 @@ from pipeline.audit.reading.places import (
     place,
 )
 from pipeline.audit.reading.quarantine import NOTHING_UNREAD, Quarantine, quarantine
-from pipeline.audit.reading.streams import STREAMS, EffectsBy
+from pipeline.audit.reading.streams import STREAMS
 from pipeline.audit.request import Request, Status, parser, requested
 from pipeline.audit.results import summary
-from pipeline.audit.results.gaps import gap_columns, gaps
 from pipeline.audit.results.tables import (
     CACHE,
     alone_in,
@@ -167,7 +166,7 @@ def message_rows(
         {name: listing.days_of(name) for name in STREAMS},
         unread or {},
         of_later=request.as_of is not None,
-        by_executions=request.effects_by is EffectsBy.EXECUTIONS,
+        by_executions=request.by_executions,
     )
     grace_ms = int(request.grace.total_seconds() * 1000)
     numbers = per_message(narrow(rows, request.since, request.until), span)
@@ -203,9 +202,7 @@ class _Audit:
             if manifest.counted.quarantined and (since is None or day >= since)
         ]
         bad = self.cache.rows(torn).where("problem IS NOT NULL") if torn else None
-        self.bad = quarantine(
-            self.spark, self.listing, bad, since, f"{self.request.out}/quarantine"
-        )
+        self.bad = quarantine(self.listing, bad, since)
         seen_at, newest_at = (
             max((getattr(one.counted, name) or 0 for one in days.values()), default=0)
             for name in ("seen_at", "newest_at")
@@ -247,13 +244,6 @@ class _Audit:
         outside = self.cache.rows(days.keys() - set(inside)).where(of_days)
         return of_messages(rows, self.cache.rows(inside).union(outside))
 
-    def _rows_of_judged(self) -> DataFrame:
-        """The rows of the messages that are judged, among others.
-
-        Such a message began in the days that are judged, so none of its records is of before.
-        """
-        return self._rows().where(f"at >= {_midnight(self.span[0])}")
-
     def _judge(self) -> tuple[DataFrame, dict[str, Any]]:
         """Judge, write the messages, and tell what was seen on the way."""
         judgement = message_rows(
@@ -287,15 +277,16 @@ class _Audit:
         """Write everything else: the numbers of each day and of all are one aggregation."""
         request, listing, bad = self.request, self.listing, self.bad
         span = self.span
-        numbers = summary.day_columns() | gap_columns() | summary.latency_columns()
+        numbers = summary.day_columns() | summary.gap_columns() | summary.latency_columns()
         counted = [one.asDict() for one in messages.rollup("day").agg(*columns(numbers)).collect()]
         row = next((one for one in counted if one["day"] is None), {})
         day_rows = sorted((one for one in counted if one["day"]), key=itemgetter("day"))
         verdicts = {name: sum(row[name] for row in day_rows) for name in VERDICTS}
         alarms_total = sum(verdicts[name] for name in ALARMS)
         unjudged = sum(row["unjudged"] for row in day_rows)
-        by_word = request.effects_by is EffectsBy.EXECUTIONS
-        days = summary.days_told(day_rows, listing, span, by_word=by_word)
+        by_word = request.by_executions
+        absent = summary.not_looked_at(listing, span, request.as_of, by_word=by_word)
+        days = summary.days_told(day_rows, listing, absent + summary.not_recorded(listing, span))
         trusted = summary.on_trust(
             listing, span, told["unrepeatable"], verdicts["effect_check"], by_word=by_word
         )
@@ -303,7 +294,7 @@ class _Audit:
             [day.isoformat() for day in sorted(_dates(told[name]))]
             for name in ("late_alarms", "late_unjudged")
         )
-        unseen = summary.not_looked_at(listing, span, request.as_of, by_word=by_word)
+        unseen = [said for _, said in absent]
         unseen += [
             f"{day['day']}: sent is there in part only." for day in day_rows if day["unsent"]
         ]
@@ -316,7 +307,7 @@ class _Audit:
             status = Status.NOT_WHOLE
         else:
             status = Status.ON_TRUST if trusted else Status.CLEAN
-        cannot_judge = [*dict.fromkeys(s for d in days for s in d["cannot_judge"]), *unseen]
+        cannot_judge = list(dict.fromkeys([s for d in days for s in d["cannot_judge"]] + unseen))
         result = {
             "version": VERSION,
             "from": span[0].isoformat(),
@@ -331,10 +322,9 @@ class _Audit:
             "totals": summary.totals(day_rows, listing, told["failed"]),
             "verdicts": verdicts,
             "days": days,
-            "gaps": gaps(messages, row, self._rows_of_judged),
+            "gaps": summary.gaps(row),
             "latency": summary.latency(row),
-            "listed": summary.listed(messages, verdicts),
-            "alarms": summary.alarms(messages, self._rows_of_judged()) if alarms_total else [],
+            "alarms": self._alarms(messages) if alarms_total else [],
             "alarms_total": alarms_total,
             "quarantine": {
                 "lines": bad.lines,
@@ -349,6 +339,11 @@ class _Audit:
         }
         _write_summary(self.spark, request, result)
         return result
+
+    def _alarms(self, messages: DataFrame) -> list[dict[str, Any]]:
+        # They began in the days that are judged, so none of their records is of before.
+        rows = self._rows().where(f"at >= {_midnight(self.span[0])}")
+        return summary.alarms(messages, rows)
 
 
 def _now() -> str:

@@ -6,11 +6,9 @@ from datetime import UTC, date, datetime, timedelta
 from enum import IntEnum
 from typing import Final
 
-from pipeline.audit.reading.streams import EffectsBy
 from pipeline.errors import CannotAudit
 
 GRACE: Final = timedelta(minutes=15)
-_LONGEST: Final = timedelta(days=36_500)
 
 
 class Status(IntEnum):
@@ -37,7 +35,7 @@ class Request:
             and not before its own records: see `job.message_rows`.
         grace: how long a message without an end is in flight, not lost.
         reach: how many days before `since` records are read from; None: all.
-        effects_by: who tells the effects.
+        by_executions: where no stream tells the effects, the executions' word is taken.
         from_raw: all records are read and all messages judged, whatever an earlier audit has
             cached.
     """
@@ -49,11 +47,11 @@ class Request:
     as_of: datetime | None = None
     grace: timedelta = GRACE
     reach: int | None = None
-    effects_by: EffectsBy = EffectsBy.EFFECTS
+    by_executions: bool = False
     from_raw: bool = False
 
 
-def requested(  # noqa: C901 - one check after the other
+def requested(
     records: str,
     *,
     day: str | None = None,
@@ -63,7 +61,7 @@ def requested(  # noqa: C901 - one check after the other
     as_of: str | None = None,
     grace: float = GRACE.total_seconds(),
     reach: int | None = None,
-    effects_by: str = EffectsBy.EFFECTS,
+    by_executions: bool = False,
     from_raw: bool = False,
 ) -> Request:
     """What a command line asks for; `grace` in seconds.
@@ -87,16 +85,9 @@ def requested(  # noqa: C901 - one check after the other
         raise CannotAudit(f"--from {first} is after --until {last}: exchange them.")
     if moment is not None and moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    for name in (records, out or ""):
-        if not _is_utf8(name):
-            raise CannotAudit(f"{name} is not UTF-8, and Java can name no such folder.")
     for one in (first, last, moment):
         if one is not None and not 2000 <= one.year < 2100:
             raise CannotAudit(f"Of {one} no records are kept.")
-    if not 0 <= grace <= _LONGEST.total_seconds():
-        raise CannotAudit(f"--grace {grace:g} is no number of seconds to wait for.")
-    if reach is not None and not 0 <= reach <= _LONGEST.days:
-        raise CannotAudit(f"--reach {reach} is no number of days.")
     return Request(
         records,
         out or records.rstrip("/") + "/audit",
@@ -105,28 +96,13 @@ def requested(  # noqa: C901 - one check after the other
         moment,
         timedelta(seconds=grace),
         reach,
-        _effects_by(effects_by),
+        by_executions,
         from_raw,
     )
 
 
-def _effects_by(told: str) -> EffectsBy:
-    try:
-        return EffectsBy(told)
-    except ValueError as error:
-        raise CannotAudit(f"--effects-by {told}: it is effects, or executions.") from error
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def parser() -> argparse.ArgumentParser:
-    """Of the command line."""
+    """Of the job's command line, which the daily audit has; `actonce audit` has more."""
     made = argparse.ArgumentParser(
         prog="python -m pipeline.audit", description="Say what happened to each message."
     )
@@ -139,16 +115,8 @@ def parser() -> argparse.ArgumentParser:
         "--as-of", metavar="TIME", help="judge by the records before this moment, ISO 8601"
     )
     made.add_argument(
-        "--grace", metavar="SECONDS", type=float, default=GRACE.total_seconds(),
-        help="a message without an end is in flight for so long, then lost (%(default)s)",
-    )  # fmt: skip
-    made.add_argument(
         "--reach", metavar="DAYS", type=int, help="read records of so many days before"
     )
-    made.add_argument(
-        "--effects-by", choices=list(EffectsBy), default=EffectsBy.EFFECTS.value,
-        help="who tells the effects; executions: their word, where no stream has them",
-    )  # fmt: skip
     made.add_argument(
         "--from-raw", action="store_true",
         help="read all records, believing nothing that an earlier audit has cached",

@@ -12,7 +12,6 @@ from actonce.records.audit_listing import NUMBERS, condition, message_ids, named
 from actonce.terminal.errors import Failed, WrongUse
 from pipeline.audit.job import audit
 from pipeline.audit.request import requested
-from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import DAY, at, delivery, performed, sent, write
 
 NEXT_DAY = "2026-02-01"
@@ -47,19 +46,6 @@ def test_each_number_s_ids_are_as_many_as_the_number(audited: Path) -> None:
     summary = json.loads((audited / "audit" / "summary.json").read_text())
     for verdict, count in summary["verdicts"].items():
         assert len(ids(audited, verdict)) == count
-
-
-def test_ids_that_ask_for_somebody_are_in_the_summary_where_they_are_few(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = write(tmp_path, [*performed("one"), *(refused(f"r-{n}") for n in range(3))])
-    assert audit(spark, requested(str(root)))["listed"] == {"refused": ["r-0", "r-1", "r-2"]}
-    monkeypatch.setattr("pipeline.audit.results.summary.MAX_LISTED", 2)
-    assert audit(spark, requested(str(root)))["listed"] == {}
-
-
-def refused(message_id: str) -> Record:
-    return delivery(message_id, at(3), "refused", "too_large")
 
 
 def test_the_command_prints_an_id_a_line_and_audits_nothing(

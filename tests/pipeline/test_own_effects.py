@@ -160,7 +160,7 @@ def test_executions_are_believed_only_where_that_is_asked_for(
         "running": ("in_flight", True, RUNS),
         "waits": ("awaiting_decision", True, [*RUNS, dead_letter("", at(2))]),
     }
-    summary = judged(spark, tmp_path / "good", good, BY_WORD, effects_by="executions")
+    summary = judged(spark, tmp_path / "good", good, BY_WORD, by_executions=True)
     assert summary["exit_status"] == 4
     assert summary["cannot_judge"] == []
     assert "their executions' own word" in summary["sentence"]
@@ -178,7 +178,7 @@ def test_executions_are_believed_only_where_that_is_asked_for(
         # It may have acted before: nobody knows.
         "aborted": ("in_flight", False, ended("ABORTED")),
     }
-    summary = judged(spark, tmp_path / "bad", bad, BY_WORD, effects_by="executions")
+    summary = judged(spark, tmp_path / "bad", bad, BY_WORD, by_executions=True)
     assert summary["exit_status"] == 1
 
 
@@ -192,4 +192,4 @@ def test_effects_that_are_there_are_counted_whatever_is_believed_besides(
         "twice": ("performed_again", True, [*DONE, *twice]),
         "none": ("lost", True, DONE),
     }
-    judged(spark, tmp_path, planted, STREAMS, effects_by="executions")
+    judged(spark, tmp_path, planted, STREAMS, by_executions=True)

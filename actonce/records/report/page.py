@@ -158,7 +158,7 @@ def _gap_rows(buckets: list[dict[str, Any]]) -> list[tuple[str, int]]:
             name = "later" if before is None else f"later than {wording.duration(before * 1000)}"
         else:
             name = f"up to {wording.duration(up_to * 1000)}"
-        rows.append((name, bucket["duplicates"]))
+        rows.append((name, bucket["messages"]))
         before = up_to
     return rows
 

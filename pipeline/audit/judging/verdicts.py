@@ -224,8 +224,6 @@ def per_message(rows: DataFrame, touched_in: tuple[int, int] | None) -> DataFram
         "sent_at": f"min(CASE WHEN {sent} THEN at END)",
         "delivered_first": f"min(CASE WHEN {delivered} THEN at END)",
         "delivered_last": f"max(CASE WHEN {delivered} THEN at END)",
-        # Only wanted of three, where a double has it to the millisecond; it never overflows.
-        "delivered_sum": f"sum(CASE WHEN {delivered} THEN CAST(at AS double) END)",
         "effect_at": f"min(CASE WHEN {effect} THEN at END)",
         "effect_low": f"min(CASE WHEN {effect} THEN f1 END)",
         "effect_high": f"max(CASE WHEN {effect} THEN f1 END)",
@@ -292,10 +290,6 @@ def judged(
         *("execution_records", "effect_records", "effects", "dead_letter_records"),
         f"{_time('sent_at')} AS sent_at",
         f"{_time('delivered_first')} AS first_delivery_at",
-        # Of two or three deliveries the second follows from the sum; of more it is looked up.
-        f"CASE deliveries WHEN 2 THEN {_time('delivered_last')} "
-        f"WHEN 3 THEN {_time(_SECOND_OF_THREE)} "
-        "END AS second_delivery_at",
         f"{_time('delivered_last')} AS last_delivery_at",
         f"{_time('effect_at')} AS effect_at",
         *("touched", "failed", "quarantined"),
@@ -305,7 +299,6 @@ def judged(
     )
 
 
-_SECOND_OF_THREE: Final = "try_cast(delivered_sum AS bigint) - delivered_first - delivered_last"
 UNRESOLVED: Final = (
     "coalesce((startswith(message_id, 'sqs:') AND started + suppressed = 0 "
     "AND sent + failed > 0) OR (startswith(message_id, 'sha256-') "

@@ -38,7 +38,7 @@ RESULTS: Final = re.compile(
     r"(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?|_temporary/.*)$"
     r"|\.?(summary\.json|report\.html)(\.[0-9a-f]{32})?(\.crc)?$"
 )
-"""In the results' folder: what an audit writes, or wrote in an earlier version (`days`)."""
+"""In the results' folder: what an audit writes, or wrote in an earlier version."""
 _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
 _MOST_BYTES: Final = 2**30

@@ -40,12 +40,11 @@ COLUMNS: Final = {
     "file": "string",
     "line": "bigint",
     "problem": "string",
-    "text": "string",
 }
 """Of a row: the message's id (null: the record tells none), its own time in ms, one of `Code`, two
 numbers (a delivery's fingerprint, an effect's identity), a few words for a person, SQS's id (null:
 not told), and the day of its folder. Only of what was not read: the file, the line from 1 on (null:
-the whole file), why, and what is shown of it."""
+the whole file), and why; nothing of the line itself, which may hold anything."""
 
 Row = tuple[Any, ...]
 """The values of `COLUMNS`."""
@@ -67,7 +66,6 @@ _EARLIEST_MS: Final = 946_684_800_000  # 2000; an earlier time is none, or in ot
 _DAY_MS: Final = 86_400_000
 _CLOCKS_DIFFER_MS: Final = 3_600_000
 _WORDS: Final = 500  # characters of what a record says
-_SHOWN: Final = 200  # characters of what was not read
 _QUARANTINED: Final = int(Code.QUARANTINED)
 
 
@@ -86,8 +84,8 @@ def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
     assert place  # it is listed  # noqa: S101
     stream, folder = place.groups()
 
-    def unread(line: int | None, problem: str, text: str = "") -> Row:
-        told = (folder, path, line, problem, text[:_SHOWN])
+    def unread(line: int | None, problem: str) -> Row:
+        told = (folder, path, line, problem)
         return (None, None, _QUARANTINED, None, None, stream, None, None, *told)
 
     def opened() -> BinaryIO:
@@ -105,13 +103,13 @@ def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
             try:
                 objects = _objects(line.decode("utf-8"))
             except UnicodeDecodeError:
-                yield unread(number, "not_utf8", line.decode("utf-8", "replace").strip())
+                yield unread(number, "not_utf8")
                 continue
-            for text, value in objects:
+            for value in objects:
                 try:
                     row = _row_of(stream, folder, too_late, value)
                 except Unread as problem:
-                    row = unread(number, str(problem), text.strip())
+                    row = unread(number, str(problem))
                 if row is not None:
                     yield row
 
@@ -132,7 +130,7 @@ def _row_of(stream: str, folder: str, too_late: int, value: Any) -> Row | None:
     if code is None:
         raise Unread("unknown_value")
     sqs_id = _text(record, "sqs_message_id")
-    told = (stream, what[:_WORDS], sqs_id, folder, None, None, None, None)
+    told = (stream, what[:_WORDS], sqs_id, folder, None, None, None)
     return (message_id, at, code, f1, f2, *told)
 
 
@@ -166,8 +164,8 @@ def _unpacked(source: BinaryIO) -> BinaryIO:
     return source
 
 
-def _objects(text: str) -> Iterator[tuple[str, Any]]:
-    """The values of a text, each with its own text; None stands for what is no strict JSON.
+def _objects(text: str) -> Iterator[Any]:
+    """The values of a text; None stands for what is no strict JSON.
 
     It holds one, several objects, or a batch of Logs.
     """
@@ -178,24 +176,24 @@ def _objects(text: str) -> Iterator[tuple[str, Any]]:
     except strict_json.NotJson:
         first, *others = _SEAM.split(text)
         if not others:
-            yield text, None
+            yield None
             return
         for piece in (first, *others):
             yield from _objects(piece)
         return
     if not isinstance(value, dict) or "logEvents" not in value:
-        yield text, value
+        yield value
     elif value.get("messageType") != "CONTROL_MESSAGE":
         events = value["logEvents"]
         if value.get("messageType") != "DATA_MESSAGE" or not isinstance(events, list):
-            yield text, value
+            yield value
             return
         for event in events:
             message = event.get("message") if isinstance(event, dict) else None
             if isinstance(message, str):
                 yield from _objects(message)
             else:
-                yield text, {}
+                yield {}
 
 
 def _plain(stream: str, value: Any) -> dict[str, Any] | None:

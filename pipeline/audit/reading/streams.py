@@ -4,7 +4,7 @@ The audit's one shuffle carries these codes instead of words: an aggregate over 
 of one over strings.
 """
 
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from typing import Final
 
 STREAMS: Final = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
@@ -44,13 +44,6 @@ REFUSALS: Final = (
     "other_memory",
 )
 """The reasons for which the starter refuses a delivery."""
-
-
-class EffectsBy(StrEnum):
-    """Who tells the effects."""
-
-    EFFECTS = "effects"  # the stream, and nobody else
-    EXECUTIONS = "executions"  # where it has no file: what the executions, or rows, say of it
 
 
 class Code(IntEnum):

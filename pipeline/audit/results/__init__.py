@@ -2,5 +2,4 @@
 
 tables     where results are put, so that a day run again replaces that day
 summary    the numbers of a page, and the sentence
-gaps       how long after the first delivery duplicates come
 """

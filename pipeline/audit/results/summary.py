@@ -1,7 +1,8 @@
-"""The numbers of a page: totals, days, latencies, alarms, and one sentence."""
+"""The numbers of a page: totals, days, gaps, latencies, alarms, and one sentence."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final
 
@@ -11,13 +12,14 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from pipeline.audit.judging.verdicts import Interval, absent
 from pipeline.audit.reading.listing import UNFINISHED_EXPORT, Listing
-from pipeline.audit.reading.streams import OPTIONAL, REFUSALS, STREAMS, TELLS, WITNESSES
+from pipeline.audit.reading.streams import REFUSALS, TELLS, WITNESSES
 
 MAX_ALARMS: Final = 1_000
 MAX_EVENTS: Final = 10_000
 """Of all alarms together, so that a page stays one that a browser opens."""
-MAX_LISTED: Final = 100
-"""Messages of one verdict."""
+BUCKETS: Final = (1, 10, 60, 300, 3600, 86_400, 14 * 86_400, 90 * 86_400)
+"""Upper ends of gaps, in seconds. 300 is a FIFO queue's window, 14 days a queue's longest
+retention, 90 days how long Step Functions remembers a name."""
 _ROWS_OF: Final = {
     "sent": "sent",
     "deliveries": "deliveries",
@@ -73,13 +75,14 @@ def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -
     }
 
 
-def days_told(
-    days: Sequence[Mapping[str, Any]], listing: Listing, span: Interval, *, by_word: bool = False
-) -> list[dict[str, Any]]:
-    """The days for the page, with what cannot be judged of each.
+Unseen = tuple[Interval, str]
+"""Days, and a sentence that names them and says what cannot be told of them."""
 
-    `by_word`: what was done is told by the executions.
-    """
+
+def days_told(
+    days: Sequence[Mapping[str, Any]], listing: Listing, unseen: Sequence[Unseen]
+) -> list[dict[str, Any]]:
+    """The days for the page, with what cannot be judged of each."""
     return [
         {
             "day": day["day"].isoformat(),
@@ -89,31 +92,18 @@ def days_told(
                 stream: day[column] if day["day"] in listing.seen_on(stream) else None
                 for stream, column in _ROWS_OF.items()
             },
-            "cannot_judge": _of_messages(day, listing, span, by_word=by_word),
+            "cannot_judge": _of_day(day, listing, unseen),
         }
         for day in days
     ]
 
 
-def _of_messages(
-    day: Mapping[str, Any], listing: Listing, span: Interval, *, by_word: bool
-) -> list[str]:
+def _of_day(day: Mapping[str, Any], listing: Listing, unseen: Sequence[Unseen]) -> list[str]:
     """What cannot be judged of a day's messages."""
     name, which = day["day"].isoformat(), day["day"]
-    missing = [
-        stream
-        for stream in STREAMS
-        if stream not in OPTIONAL
-        and which not in listing.seen_on(stream)
-        and not (by_word and stream == "effects")
-    ]
-    inside = span[0] <= which <= span[1]
-    sentences = [
-        f"{name}: {stream} is missing, so it cannot be told {TELLS[stream]}."
-        for stream in missing
-        if inside and stream != "dead_letters"
-    ]
-    if "dead_letters" in missing and day["in_flight"] and which not in listing.days_of("rows"):
+    sentences = [said for (since, until), said in unseen if since <= which <= until]
+    letters = listing.days_of("dead_letters") | listing.days_of("rows")
+    if day["in_flight"] and which not in letters:
         sentences.append(
             f"{name}: dead_letters is missing, so it cannot be told whether "
             f"{_messages(day['in_flight'])} in flight wait for a decision."
@@ -165,7 +155,7 @@ def on_trust(
 
 def not_looked_at(
     listing: Listing, span: Interval, as_of: datetime | None, *, by_word: bool = False
-) -> list[str]:
+) -> list[Unseen]:
     """What keeps the days of a span from being clean, whatever was found: a witness is missing.
 
     Args:
@@ -173,9 +163,6 @@ def not_looked_at(
         span: the days that are judged.
         as_of: the limit of what was known; later days are not looked at.
         by_word: nobody misses the effects.
-
-    Returns:
-        Sentences, by day.
     """
     since, until = span
     last = until if as_of is None else (as_of - timedelta(milliseconds=1)).date()
@@ -197,8 +184,7 @@ def not_looked_at(
         # Days without any file are told above.
         if have or stream in WITNESSES:
             found += [
-                (days, f"{stream} is missing, so it cannot be told {TELLS[stream]}.")
-                for days in absent(have | _each(of_all), since, until)
+                (days, _missing(stream)) for days in absent(have | _each(of_all), since, until)
             ]
     later = min(max(everyone), last) if as_of is not None else max(everyone)
     if later > until and not by_word:
@@ -206,7 +192,16 @@ def not_looked_at(
             (days, "effects is missing, so an effect may have been repeated there unseen.")
             for days in absent(listing.days_of("effects"), until + timedelta(days=1), later)
         ]
-    return [f"{_days(days)}: {said}" for days, said in sorted(found)]
+    return [(days, f"{_days(days)}: {said}") for days, said in sorted(found)]
+
+
+def not_recorded(listing: Listing, span: Interval) -> list[Unseen]:
+    """That nobody records what is sent, which keeps no day from being clean; see `WITNESSES`."""
+    return [] if listing.days_of("sent") else [(span, f"{_days(span)}: {_missing('sent')}")]
+
+
+def _missing(stream: str) -> str:
+    return f"{stream} is missing, so it cannot be told {TELLS[stream]}."
 
 
 def _each(intervals: Sequence[Interval]) -> frozenset[date]:
@@ -221,6 +216,41 @@ def _each(intervals: Sequence[Interval]) -> frozenset[date]:
 def _days(days: Interval) -> str:
     since, until = days
     return f"{since}" if since == until else f"{since} to {until}"
+
+
+def gap_columns() -> dict[str, str]:
+    """Aggregates over messages, as `gaps` reads them."""
+    gap = "unix_millis(last_delivery_at) - unix_millis(first_delivery_at)"
+    return {
+        "again": "count_if(deliveries > 1)",
+        **{
+            f"within_{end}": f"count_if(deliveries > 1 AND {gap} <= {end * 1000})"
+            for end in BUCKETS
+        },
+    }
+
+
+def gaps(row: Mapping[str, Any]) -> dict[str, Any]:
+    """How long after its first delivery the last of a message came, if it came more than once.
+
+    So long a memory has to be that knows all of a message's duplicates as such.
+    """
+    again = row.get("again", 0)
+    within = {end: row.get(f"within_{end}", 0) for end in BUCKETS}
+    counts = pairwise((0, *within.values(), again))
+    return {
+        "messages": again,
+        "buckets": [
+            {"up_to_seconds": end, "messages": count - before}
+            for end, (before, count) in zip((*BUCKETS, None), counts, strict=True)
+        ],
+        **{
+            f"within_{name}": within[end] / again if again else None
+            for name, end in (
+                ("5_minutes", 300), ("14_days", 14 * 86_400), ("90_days", 90 * 86_400),
+            )
+        },
+    }  # fmt: skip
 
 
 def latency_columns() -> dict[str, str]:
@@ -250,25 +280,6 @@ def latency(row: Mapping[str, Any]) -> dict[str, Any]:
         }
 
     return {"sent_to_effect": told("sent"), "first_delivery_to_effect": told("delivery")}
-
-
-def listed(messages: DataFrame, verdicts: Mapping[str, int]) -> dict[str, list[str]]:
-    """The ids of verdicts that ask for somebody, by verdict, where they are few enough for a page.
-
-    Alarms are told apart, with all that is known of them.
-    """
-    few = [
-        verdict
-        for verdict, count in verdicts.items()
-        if verdict not in (*ALARMS, "performed_once") and 0 < count <= MAX_LISTED
-    ]
-    if not few:
-        return {}
-    found = messages.where(F.col("verdict").isin(*few)).select("message_id", "verdict").collect()
-    ids: dict[str, list[str]] = {verdict: [] for verdict in few}
-    for row in found:
-        ids[row["verdict"]].append(row["message_id"])
-    return {verdict: sorted(one) for verdict, one in ids.items()}
 
 
 def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
