@@ -10,7 +10,7 @@ import typer
 
 from actonce.cli.options import Json, of_aws
 from actonce.records import audit_package
-from actonce.records.audit_listing import COUNTED, NUMBERS, condition, message_ids, named
+from actonce.records.audit_listing import COUNTED, NUMBERS, message_ids, named
 from actonce.records.audit_summary import read_summary
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_aws
@@ -168,7 +168,7 @@ def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bo
     number = named(number)
     if read_summary(results).get("exit_status") == NotAudited.exit_status:
         raise Failed(f"The last audit in {results} has not come to its end: run it again.")
-    ids = list(message_ids(results, condition(number), span))
+    ids = list(message_ids(results, number, span))
     if json:
         console.print_json({"number": number, "message_ids": ids})
         return

@@ -1,7 +1,6 @@
 """The ids behind a number of an audit's page, out of the messages that it wrote."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,14 +20,6 @@ COUNTED = {
 NUMBERS = (*VERDICTS, *COUNTED)
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """Which messages: those whose column has the value, or, if that is None, one above nought."""
-
-    column: str
-    value: str | bool | None
-
-
 def named(text: str) -> str:
     """The number that is meant: `awaiting` is `awaiting_decision`, and so is `awaiting decision`.
 
@@ -44,23 +35,12 @@ def named(text: str) -> str:
     return found[0]
 
 
-def condition(number: str) -> Condition:
-    """The messages behind one of `NUMBERS`."""
-    if number in VERDICTS:
-        return Condition("verdict", number)
-    if number == "unjudged":
-        return Condition("judged", value=False)
-    if number == "unsent":
-        return Condition("unsent", value=True)
-    return Condition(number, None)
-
-
-def message_ids(results: str, which: Condition, days: tuple[date, date] | None) -> Iterator[str]:
+def message_ids(results: str, number: str, days: tuple[date, date] | None) -> Iterator[str]:
     """The ids, a day after the other.
 
     Args:
         results: a folder that an audit wrote.
-        which: are wanted.
+        number: one of `NUMBERS`.
         days: of whose messages; None: all that it judged.
 
     Raises:
@@ -80,7 +60,7 @@ def message_ids(results: str, which: Condition, days: tuple[date, date] | None) 
         for day in sorted(folder.glob("day=*")):
             name = date.fromisoformat(day.name.removeprefix("day="))
             if days is None or days[0] <= name <= days[1]:
-                yield from sorted(_ids(day, which))
+                yield from sorted(_ids(day, number))
     except (WrongUse, Failed):
         raise
     except Exception as error:
@@ -88,11 +68,15 @@ def message_ids(results: str, which: Condition, days: tuple[date, date] | None) 
         raise Failed(f"{folder} cannot be read ({told}): run the audit again.") from error
 
 
-def _ids(folder: Path, which: Condition) -> Iterator[str]:
+def _ids(folder: Path, number: str) -> Iterator[str]:
     import pyarrow.dataset as ds  # noqa: PLC0415 - not everybody has it
 
-    column = ds.field(which.column)
-    wanted = column > 0 if which.value is None else column == which.value
+    wanted = {
+        "suppressed": ds.field("suppressed") > 0,
+        "failed": ds.field("failed") > 0,
+        "unsent": ds.field("unsent"),
+        "unjudged": ~ds.field("judged"),
+    }.get(number, ds.field("verdict") == number)
     files = [str(file) for file in sorted(folder.glob("*.parquet"))]
     if not files:
         return

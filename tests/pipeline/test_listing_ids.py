@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actonce.cli.audit import audit as audit_command
-from actonce.records.audit_listing import NUMBERS, condition, message_ids, named
+from actonce.records.audit_listing import NUMBERS, message_ids, named
 from actonce.terminal.errors import Failed, WrongUse
 from pipeline.audit.job import audit
 from pipeline.audit.request import requested
@@ -35,7 +35,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 def ids(root: Path, number: str, *days: date) -> list[str]:
     span = (days[0], days[-1]) if days else None
-    return list(message_ids(str(root / "audit"), condition(number), span))
+    return list(message_ids(str(root / "audit"), number, span))
 
 
 def test_each_number_s_ids_are_as_many_as_the_number(audited: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_number_is_named_by_as_much_as_tells_it_from_others() -> None:
 def test_what_is_no_result_of_an_audit_is_told(tmp_path: Path) -> None:
     for place in (str(tmp_path), "s3://bucket/audit"):
         with pytest.raises(WrongUse):
-            list(message_ids(place, condition("lost"), None))
+            list(message_ids(place, "lost", None))
     with pytest.raises(WrongUse, match="holds no summary"):
         audit_command(str(tmp_path), list_="lost")
     result = tmp_path / "audit"

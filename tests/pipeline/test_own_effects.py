@@ -137,7 +137,7 @@ def test_what_effect_check_left_is_told_by_itself_where_all_who_ask_were_read(
     assert said in summary["sentence"]
     assert summary["sentence"].startswith("Of 1 message, none is known")
     assert (summary["exit_status"], summary["alarms_total"]) == (4, 0)
-    assert [len(ids) for ids in summary["listed"].values()] == [2]
+    assert summary["verdicts"]["effect_check"] == 2
     alone = sentence(dict.fromkeys(VERDICTS, 0) | {"effect_check": 2}, 0, 0, trusted=[said])
     assert alone == f"There was no message. {said}"
 

@@ -32,6 +32,7 @@ from tests.pipeline.streams_on_disk import (
     write,
 )
 
+FIXTURES = Path(__file__).parents[1] / "collect" / "fixtures"
 Told = list[tuple[str | None, str | None]]
 """Of each row, the message id and what is wrong with it."""
 LINE = line_of(*delivery("m", at(1)))
@@ -268,6 +269,32 @@ def test_what_a_record_says_is_told(
 def test_a_practice_s_book_is_no_effect_even_if_it_is_deleted() -> None:
     book = {"appointment_id": {"S": "book-1"}}
     assert told(json.dumps({"Item": book}) + "\n" + json.dumps({"Keys": book}), "effects") == []
+
+
+@pytest.mark.parametrize(
+    ("stream", "name"),
+    [
+        ("deliveries", "firehose-of-logs.gz"),
+        ("executions", "firehose-of-eventbridge"),
+        ("effects", "dynamodb-export.json.gz"),
+    ],
+)
+def test_an_envelope_is_known_by_its_content_not_by_the_order_of_its_names(
+    stream: str, name: str
+) -> None:
+    found = list(rows_of(f"s3://r/{stream}/dt=2026-11-21/a", (FIXTURES / name).read_bytes()))
+    problem = list(COLUMNS).index("problem")
+    assert found
+    assert {row[problem] for row in found} == {None}
+
+
+def test_an_incremental_export_tells_what_changed() -> None:
+    data = FIXTURES / "incremental-export" / "AWSDynamoDB" / "data"
+    first, second = (told((data / f"{name}.json").read_bytes().replace(b"2026-11-20", DAY.encode()),
+                          "effects") for name in ("x7k2m5n3", "q1w2e3r4"))  # fmt: skip
+    assert first == [("request-1", None), ("request-2", None)]
+    # Nobody deletes an effect but behind the system's back, so it is said.
+    assert second == [(None, "deleted_effect")]
 
 
 def test_contents_and_effects_are_told_apart_by_each_of_their_characters() -> None:

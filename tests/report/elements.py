@@ -16,11 +16,7 @@ class Element:
     attributes: dict[str, str]
     inside: list["Element"]
     text: str = ""
-    children: list["Element"] = field(default_factory=list)
-
-    @property
-    def classes(self) -> set[str]:
-        return set(self.attributes.get("class", "").split())
+    classes: set[str] = field(default_factory=set)
 
 
 class Elements(HTMLParser):
@@ -34,17 +30,11 @@ class Elements(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        element = Element(tag, {k: v or "" for k, v in attrs}, list(self._open))
-        self.all.append(element)
-        if self._open:
-            self._open[-1].children.append(element)
+        told = {name: value or "" for name, value in attrs}
+        classes = set(told.get("class", "").split())
+        self.all.append(Element(tag, told, list(self._open), classes=classes))
         if tag not in EMPTY:
-            self._open.append(element)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in EMPTY:
-            self.handle_endtag(tag)
+            self._open.append(self.all[-1])
 
     def handle_endtag(self, tag: str) -> None:
         assert self._open, f"</{tag}> closes nothing"
@@ -59,9 +49,6 @@ class Elements(HTMLParser):
 
     def by_tag(self, tag: str) -> list[Element]:
         return [element for element in self.all if element.tag == tag]
-
-    def by_class(self, name: str) -> list[Element]:
-        return [element for element in self.all if name in element.classes]
 
     def by_id(self, name: str) -> Element:
         [element] = [one for one in self.all if one.attributes.get("id") == name]

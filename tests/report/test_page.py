@@ -12,7 +12,7 @@ from actonce.records.report import wording, write
 from actonce.records.report.page import html
 from pipeline.visible import visible
 from tests.report import summaries
-from tests.report.elements import Elements
+from tests.report.elements import Element, Elements
 
 
 @cache
@@ -22,6 +22,10 @@ def parsed(name: str) -> Elements:
 
 def flat(text: str) -> str:
     return " ".join(text.split())
+
+
+def bars(elements: Elements) -> list[Element]:
+    return [element for element in elements.all if "bar" in element.classes]
 
 
 def section(elements: Elements, name: str) -> str:
@@ -112,11 +116,9 @@ def test_of_many_days_each_is_seen_and_one_that_cannot_be_judged_is_marked() -> 
     assert "✗ 1" in flat(day.text)
     # One among millions is seen, too.
     [row] = [row for row in elements.by_tag("tr") if "performed again" in row.text]
-    [bar] = [bar for bar in elements.by_class("bar") if row in bar.inside]
+    [bar] = [bar for bar in bars(elements) if row in bar.inside]
     assert bar.attributes["style"] == "width: 0.5%"
-    of_days = [
-        bar for bar in elements.by_class("bar") if any("days" in one.classes for one in bar.inside)
-    ]
+    of_days = [bar for bar in bars(elements) if any("days" in one.classes for one in bar.inside)]
     assert "width: 100.0%" in {bar.attributes["style"] for bar in of_days}
 
 

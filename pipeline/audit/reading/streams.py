@@ -20,12 +20,10 @@ TELLS: Final = {
     "sent": "whether a message was sent and never delivered",
     "deliveries": "whether a message was refused, or delivered and lost",
     "executions": "whether a message without an effect is lost or still in work",
-    "rows": "whether a message without an effect is lost or still in work",
     "effects": "whether a message was acted on, once or again; its execution's word is all "
     "there is",
-    "dead_letters": "whether a message in flight waits for a decision",
 }
-"""What cannot be told of a day without the stream."""
+"""What cannot be told of a day without the stream, or what stands for it."""
 
 WITNESSES: Final = ("deliveries", "executions", "effects")
 """Who has to be there on every day that is judged. `sent` has to be if it is on any: whether a

@@ -357,47 +357,39 @@ def sentence(
     }
     found = [f"{verdicts[verdict]:,} {said[verdict]}" for verdict in ALARMS if verdicts[verdict]]
     if found:
-        answer = f"Of {_messages(total)}, {_listed(found)}."
+        answer = [f"Of {_messages(total)}, {_listed(found)}."]
     elif not total:
-        answer = "There was no message."
-    elif unjudged:
-        answer = (
-            f"Of {_messages(total)}, none is known to be acted on twice or lost, but "
-            f"{unjudged:,} could not be judged."
-        )
-    elif trusted or quarantined or late_alarms or unseen:
+        answer = ["There was no message."]
+    elif unjudged or trusted or quarantined or late_alarms or unseen:
         # "All are accounted for" would contradict what comes after it.
-        answer = f"Of {_messages(total)}, none is known to be acted on twice or lost."
+        answer = [f"Of {_messages(total)}, none is known to be acted on twice or lost."]
     elif total == 1:
-        answer = "The one message is accounted for, and was not acted on twice."
+        answer = ["The one message is accounted for, and was not acted on twice."]
     else:
-        answer = f"All {total:,} messages are accounted for, and none was acted on twice."
-    if found and unjudged:
-        answer += f" {_messages(unjudged).capitalize()} could not be judged."
-    answer += _beside(quarantined, late_alarms, unseen)
-    return f"{answer} {' '.join(trusted)}" if trusted and any(verdicts.values()) else answer
-
-
-def _beside(quarantined: int, late_alarms: Sequence[str], unseen: Sequence[str]) -> str:
-    """What the answer does not hold for; see `sentence`."""
-    answer = ""
+        answer = [f"All {total:,} messages are accounted for, and none was acted on twice."]
+    if unjudged:
+        answer.append(f"{_messages(unjudged)} could not be judged.")
     if quarantined:
         lines = "1 line or file" if quarantined == 1 else f"{quarantined:,} lines or files"
-        answer += f" {lines} could not be read."
+        answer.append(f"{lines} could not be read.")
     if late_alarms:
-        days = [*late_alarms[:MAX_DAYS_TOLD]]
-        if len(late_alarms) > len(days):
-            days.append(f"{len(late_alarms) - len(days):,} more days")
-        answer += f" A message that began earlier has an alarm: audit {_listed(days)} again."
+        days = _first(late_alarms, MAX_DAYS_TOLD, "more days")
+        answer.append(f"A message that began earlier has an alarm: audit {_listed(days)} again.")
     if unseen:
-        told = " ".join(unseen[:_TOLD_IN_SENTENCE])
-        more = len(unseen) - _TOLD_IN_SENTENCE
-        rest = f" And {more:,} more like these." if more > 0 else ""
-        answer += f" This is not the whole answer. {told}{rest}"
-    return answer
+        answer.append("This is not the whole answer.")
+        answer += _first(unseen, _TOLD_IN_SENTENCE, "more like these.")
+    if any(verdicts.values()):
+        answer += trusted
+    return " ".join(answer)
 
 
 MAX_DAYS_TOLD: Final = 10
+
+
+def _first(told: Sequence[str], most: int, rest: str) -> list[str]:
+    """So many of them, and how many more there are."""
+    more = [f"{len(told) - most:,} {rest}"] if len(told) > most else []
+    return [*told[:most], *more]
 
 
 def _messages(count: int) -> str:

@@ -11,10 +11,12 @@ import json
 import lzma
 import os
 import re
+import shutil
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -208,41 +210,19 @@ def _zip(path: Path, content: bytes) -> bytes:
     return content if path.suffix == ".jsonl" else gzip.compress(content)
 
 
-def _move(path: Path, to: Path) -> None:
+def _put(files: Files, place: Callable[[Files, Path], Path], *, moved: bool) -> None:
+    path = files.some()
+    to = place(files, path)
     to.parent.mkdir(parents=True, exist_ok=True)
-    path.rename(to)
-
-
-def _copy(path: Path, to: Path) -> None:
-    to.parent.mkdir(parents=True, exist_ok=True)
-    to.write_bytes(path.read_bytes())
-
-
-def _moved_elsewhere(files: Files) -> None:
-    path = files.some()
-    _move(path, files.elsewhere(path))
-
-
-def _copied_elsewhere(files: Files) -> None:
-    path = files.some()
-    _copy(path, files.elsewhere(path))
-
-
-def _moved_astray(files: Files) -> None:
-    path = files.some()
-    _move(path, files.astray(path))
-
-
-def _copied_astray(files: Files) -> None:
-    path = files.some()
-    _copy(path, files.astray(path))
+    (path.rename if moved else partial(shutil.copyfile, path))(to)
 
 
 def _behind_a_link(files: Files) -> None:
     path = files.some()
     away = files.root.parent / f"away-{files.world.number}"
     if files.random.random() < 0.5:
-        _move(path, away / path.name)
+        away.mkdir()
+        path.rename(away / path.name)
         path.symlink_to(away / path.name)
     else:
         path.parent.rename(away)
@@ -366,10 +346,10 @@ def _line_spoiled(files: Files) -> None:
 
 MUTATIONS: dict[str, Callable[[Files], Any]] = {
     "none": lambda _: None,
-    "moved": _moved_elsewhere,
-    "copied": _copied_elsewhere,
-    "misplaced": _moved_astray,
-    "misplaced copy": _copied_astray,
+    "moved": partial(_put, place=Files.elsewhere, moved=True),
+    "copied": partial(_put, place=Files.elsewhere, moved=False),
+    "misplaced": partial(_put, place=Files.astray, moved=True),
+    "misplaced copy": partial(_put, place=Files.astray, moved=False),
     "behind a link": _behind_a_link,
     "a broken link": _broken_link,
     "cut": _cut,
