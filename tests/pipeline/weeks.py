@@ -100,7 +100,8 @@ class Weeks:
         random, last = self._random, day(self.days - 1)
         second = random.uniform(0, 86_000)
         records = performed(name, second, day(number)) if random.random() < 0.5 else []
-        for one in random.choices(self._kinds(name), k=random.choice((0, 0, 1, 2, 4))):
+        more = random.choice((0, 0, 1, 2) if records else (1, 2, 3, 5))
+        for one in random.choices(self._kinds(name), k=more):
             moment = at(random.uniform(second, 86_399), day(number + random.randint(0, 6)))
             records.append((one[0], one[1] | {"at": moment}))
         return (record for record in records if str(record[1]["at"])[:10] <= last)
