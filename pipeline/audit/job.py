@@ -202,7 +202,9 @@ class _Audit:
             if manifest.counted.quarantined and (since is None or day >= since)
         ]
         bad = self.cache.rows(torn).where("problem IS NOT NULL") if torn else None
-        self.bad = quarantine(self.listing, bad, since)
+        self.bad = quarantine(
+            self.spark, self.listing, bad, since, f"{self.request.out}/quarantine"
+        )
         seen_at, newest_at = (
             max((getattr(one.counted, name) or 0 for one in days.values()), default=0)
             for name in ("seen_at", "newest_at")

@@ -1,5 +1,6 @@
 """A day run again replaces that day, and no other; what touches an earlier day is told."""
 
+import json
 import os
 import subprocess
 import sys
@@ -30,6 +31,11 @@ def rows(root: Path) -> list[dict[str, Any]]:
     return rows_of(root / "audit")
 
 
+def quarantined(root: Path) -> list[dict[str, Any]]:
+    files = (root / "audit" / "quarantine").glob("*.json")
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
 def test_a_day_run_again_takes_the_place_of_that_day_and_leaves_others_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -38,7 +44,13 @@ def test_a_day_run_again_takes_the_place_of_that_day_and_leaves_others_alone(
     told = [(str(row["day"]), row["message_id"]) for row in rows(root)]
     assert told == [(DAY, "one"), (NEXT_DAY, "two")]
 
-    for file in root.glob(f"*/dt={DAY}/*"):
+    spoiled = root / "sent" / f"dt={DAY}" / "spoiled.jsonl"
+    spoiled.write_text("no record\n" * 101)  # of which the summary names a hundred
+    assert judged(spark, root, DAY)["quarantine"]["by_reason"] == {"corrupt_line": 101}
+    places = {(one["file"].removeprefix("file://"), one["line"]) for one in quarantined(root)}
+    assert places == {(str(spoiled), number) for number in range(1, 102)}
+
+    for file in root.glob(f"*/dt={DAY}/*"):  # the spoiled one with them
         file.unlink()
     summary = judged(spark, root, DAY)
     assert summary["messages"] == 0
@@ -48,6 +60,7 @@ def test_a_day_run_again_takes_the_place_of_that_day_and_leaves_others_alone(
     )
     assert summary["exit_status"] == 3
     assert [row["message_id"] for row in rows(root)] == ["two"]
+    assert quarantined(root) == []
 
 
 def test_late_records_name_the_day_that_they_touch_and_its_alarm_once(

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.audit.reading.listing import Listing
-from pipeline.audit.reading.places import readable
+from pipeline.audit.reading.places import is_uri, readable
 from pipeline.audit.reading.streams import STREAMS
 
 MAX_EXAMPLES = 100
@@ -38,13 +39,18 @@ class Quarantine:
 NOTHING_UNREAD: Final = Quarantine()
 
 
-def quarantine(listing: Listing, bad: DataFrame | None, since: date | None) -> Quarantine:
-    """What is not read.
+def quarantine(
+    spark: SparkSession, listing: Listing, bad: DataFrame | None, since: date | None, folder: str
+) -> Quarantine:
+    """What is not read; where each such line is, is written to `folder`, and not what it says.
 
     Args:
+        spark: the session.
         listing: what is unread of it from `since` on, or in no stream's day, is told.
-        bad: the lines that are no records, as `records.COLUMNS` has them; None: there is none.
+        bad: the lines that are no records, as `records.COLUMNS` has them; None: there is none,
+            and none of an earlier run stays behind.
         since: the first day.
+        folder: of the places of the lines.
     """
     unread = [one for one in listing.unread if since is None or one.day is None or one.day >= since]
     by_reason: dict[str, int] = {}
@@ -56,6 +62,7 @@ def quarantine(listing: Listing, bad: DataFrame | None, since: date | None) -> Q
     examples = [{"file": readable(one.path), "line": None, "reason": one.reason} for one in unread]
     if bad is not None:
         told = bad.selectExpr("file", "line", "problem AS reason")
+        told.write.mode("overwrite").json(folder)
         for row in bad.groupBy("problem", "stream", "folder").count().collect():
             reason = row["problem"]
             by_reason[reason] = by_reason.get(reason, 0) + row["count"]
@@ -65,5 +72,7 @@ def quarantine(listing: Listing, bad: DataFrame | None, since: date | None) -> Q
             row.asDict() | {"file": readable(row["file"])}
             for row in told.orderBy("file", "line").limit(MAX_EXAMPLES).collect()
         ]
+    elif is_uri(folder) or Path(folder).exists():
+        spark.range(0).write.mode("overwrite").json(folder)
     unsure = {stream: frozenset(which) for stream, which in days.items() if which}
     return Quarantine(by_reason, examples[:MAX_EXAMPLES], unsure)

@@ -18,7 +18,7 @@ from pipeline.audit.reading.places import files_below, is_uri, place, readable
 from pipeline.errors import CannotAudit
 
 CACHE: Final = "cache"
-_FOLDERS: Final = ("messages", CACHE)
+_FOLDERS: Final = ("messages", "quarantine", CACHE)
 """Folders in which files are replaced."""
 _TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
 """Files that are replaced, and what they hold if an audit wrote them."""

@@ -59,7 +59,8 @@ def test_hadoop_lists_what_a_folder_here_holds(spark: SparkSession, tmp_path: Pa
 @pytest.mark.parametrize(
     "name",
     [
-        "messages/mine.txt", "cache/mine.txt", "messages/day=1/part-1.parquet", "summary.json",
+        "messages/mine.txt", "quarantine/part-1.txt", "cache/mine.txt",
+        "messages/day=1/part-1.parquet", "summary.json",
         "report.html", "messages",
     ],
 )  # fmt: skip
@@ -71,7 +72,11 @@ def test_what_no_audit_wrote_is_never_replaced(tmp_path: Path, name: str) -> Non
         refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["messages/mine.txt", "cache/mine.txt", "messages"])
+@pytest.mark.parametrize(
+    "name", ["messages/mine.txt", "quarantine/part-1.txt", "cache/mine.txt", "messages"]
+)
+    "name", ["messages/mine.txt", "quarantine/part-1.txt", "cache/mine.txt", "messages"]
+)
 def test_what_no_audit_wrote_is_not_replaced_beside_an_audits_results_either(
     tmp_path: Path, name: str
 ) -> None:
