@@ -19,7 +19,7 @@ demo: for-demo  ## Send requests twice, interrupt some, and show that each was a
 test: everything  ## Run the tests, but for the long ones
 	@$(BIN)/pytest
 
-test-long: everything  ## Run the long tests: many seeds, whole matrices, soaks
+test-long: everything  ## Run the long tests: many seeds, whole matrices
 	@$(BIN)/pytest -m long
 
 test-table: everything  ## Walk the whole conformance table, and compare its page (six minutes of a core)

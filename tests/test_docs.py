@@ -302,7 +302,7 @@ def test_the_committed_page_is_what_the_counts_and_prices_give() -> None:
     text = PAGE.read_text()
     counts, prices = json.loads(COUNTS.read_text()), json.loads(PRICES.read_text())
 
-    assert text == page(text, counts, prices), "run python -m lab.bench.cost --from-counts --write."
+    assert text == page(text, counts, prices), "run python -m lab.bench.cost --from-counts."
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from actonce.demo.second_count import Say
 from actonce.embedded import faults, functions, lifecycle
 from actonce.operate.decisions.carried_out import decide
 from actonce.queues.fifo_sending import FifoSender
+from actonce.queues.scan import counts
 from actonce.queues.sending import Accepted, End, Line, Sender, read_lines
 from actonce.queues.sent_record import SentRecord
 from actonce.stack.clients import Stack
@@ -39,8 +40,6 @@ class Settings:
     """What was asked for; see `actonce demo --help`.
 
     Attributes:
-        quiet_seconds: longest wait for anything to move.
-        around: put around the stack, inside the faults, while messages are sent and acted on.
         own: a team's own effect is shown; None: the example.
         may_discard: asked, with a sentence, before an embedded AWS is thrown away that no demo has
             brought up; what it raises ends the demo.
@@ -53,8 +52,6 @@ class Settings:
     keep: bool
     parameters: dict[str, str] | None
     audit: bool = False
-    quiet_seconds: float = QUIET_SECONDS
-    around: Callable[[Stack], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
     own: Own | None = None
     may_discard: Callable[[str], None] = lambda _: None
 
@@ -134,14 +131,14 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
             settings.own.check(reader)
         source, planned = _traffic(settings, reader)
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
-        with faults.around_functions(paths.faults, planned), settings.around(stack):
+        with faults.around_functions(paths.faults, planned):
             say("Warming the functions")
             functions.warm(stack)
             say("Sending, and waiting for rest")
             started = time.monotonic()
             sent = send(stack, reader, source, record)
             expected = len({message.execution_name for message in sent} - {None})
-            resting = Resting(expected, settings.quiet_seconds)
+            resting = Resting(expected)
             wait_for_rest(stack, resting)
             by_operator = _operated(settings, stack, resting, say)
             seconds = time.monotonic() - started
@@ -301,7 +298,7 @@ def wait_for_rest(stack: Stack, resting: Resting) -> None:
     with console.progress("Acted on", resting.expected) as bar:
         while True:
             asked = time.monotonic()
-            queued = depth(stack, stack.requests_queue)
+            queued = sum(counts(stack.sqs, stack.requests_queue))
             running = records.execution_names(stack, "RUNNING")
             waiting = records.waiting(stack) if not queued and running else set()
             if not queued and running <= waiting:
@@ -319,15 +316,3 @@ def wait_for_rest(stack: Stack, resting: Resting) -> None:
             bar.update(max(0, resting.expected - len(running) - queued))
             # Where there is much to look at, looking takes long, and must not be all that is done.
             time.sleep(max(POLL_SECONDS, time.monotonic() - asked))
-
-
-def depth(stack: Stack, queue_url: str) -> int:
-    """Messages in a queue, those in flight included."""
-    attributes = stack.sqs.get_queue_attributes(
-        QueueUrl=queue_url,
-        AttributeNames=[
-            "ApproximateNumberOfMessages",
-            "ApproximateNumberOfMessagesNotVisible",
-        ],
-    )["Attributes"]
-    return sum(int(number) for number in attributes.values())

@@ -1,12 +1,11 @@
 """What a message, and a duplicate, costs each way: counted on the embedded AWS, priced by a file.
 
-    python -m lab.bench.cost [--json] [--write]
-    python -m lab.bench.cost --from-counts --write     the same counts, new prices
+    python -m lab.bench.cost
+    python -m lab.bench.cost --from-counts     the same counts, new prices
 
 Every strategy runs on an embedded AWS of its own, taken down at the end, and Powertools'
-Idempotency beside them; takes some minutes. `--write` keeps the counts in
-lab/bench/cost_counts.json and writes the tables of docs/strategies/cost.md from them and
-lab/bench/prices.json.
+Idempotency beside them; takes some minutes. The counts are kept in lab/bench/cost_counts.json, and
+the tables of docs/strategies/cost.md written from them and lab/bench/prices.json.
 """
 
 import json
@@ -20,7 +19,7 @@ from rich.console import Console
 
 from actonce.stack.embedded_folder import PROJECT
 from lab.bench.costing.counting import Count, count_all
-from lab.bench.report import machine, tell
+from lab.bench.report import machine
 from lab.pages import table, with_tables
 
 COUNTS = PROJECT / "lab" / "bench" / "cost_counts.json"
@@ -126,12 +125,8 @@ def main(
     from_counts: Annotated[
         bool, typer.Option("--from-counts", help="Take the kept counts instead of counting.")
     ] = False,
-    write: Annotated[
-        bool, typer.Option("--write", help="Keep the counts, write the page's tables.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Count what each way takes, and say what a million messages cost."""
+    """Count what each way takes, and write what a million messages cost."""
     if from_counts:
         counts = json.loads(COUNTS.read_text())
     else:
@@ -140,16 +135,8 @@ def main(
             "machine": machine("ministack", "boto3", "aws-lambda-powertools"),
             "counts": count_all(Console(stderr=True).print),
         }
-    prices = json.loads(PRICES.read_text())
-    if write:
-        COUNTS.write_text(json.dumps(counts, indent=2) + "\n")
-        PAGE.write_text(page(PAGE.read_text(), counts, prices))
-    rows = [count | {"dollars": dollars_per_million(count, prices)} for count in counts["counts"]]
-    for row in rows:
-        row["total"] = round(row["dollars"]["total"], 2)
-    told = {"way": "way", "batch_size": "batch", "traffic": "traffic", "total": "dollars a million"}
-    where = {"counted_on": counts["counted_on"]}
-    tell({"inputs": where, "machine": counts["machine"], "rows": rows}, told, as_json=as_json)
+    COUNTS.write_text(json.dumps(counts, indent=2) + "\n")
+    PAGE.write_text(page(PAGE.read_text(), counts, json.loads(PRICES.read_text())))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What each way to deduplicate survives, on every schedule.
 
-    python -m lab.conformance [--way NAME] [--hazard NAME] [--deep] [--story] [--json]
+    python -m lab.conformance [--way NAME] [--hazard NAME] [--story] [--json]
     python -m lab.conformance --write
 
 Walks every schedule of every way against every hazard, and prints a line for each pair as soon as
@@ -25,16 +25,15 @@ from lab.conformance.ways.known import WAYS
 def main(
     way: Annotated[list[str] | None, typer.Option(help="Only this one. [all]")] = None,
     hazard: Annotated[list[str] | None, typer.Option(help="Only this one. [all]")] = None,
-    deep: Annotated[bool, typer.Option(help="One thing more goes wrong in each run.")] = False,
     story: Annotated[bool, typer.Option(help="Tell the shortest of the worst schedules.")] = False,
     write: Annotated[bool, typer.Option(help="Write what is found, and the page.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, a line a pair.")] = False,
 ) -> None:
     """Walk, print, and write if asked to."""
-    if write and (way or hazard or deep):
+    if write and (way or hazard):
         raise typer.BadParameter("--write writes the whole page: leave the others out.")
     trials: list[Trial] = []
-    for trial in suite.run(_cells(way, hazard), deep=deep, processes=os.cpu_count() or 1):
+    for trial in suite.run(_cells(way, hazard), processes=os.cpu_count() or 1):
         trials.append(trial)
         lines = told(trial.story) if story else []
         if as_json:

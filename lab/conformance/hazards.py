@@ -76,7 +76,7 @@ class Scenario:
         about: one sentence for those who read the table.
         sent: what is sent; None: `set_up` sends.
         hazards: what may go wrong at a step.
-        budget: how often, in one run; `--deep` adds one.
+        budget: how often, in one run.
         pauses: milliseconds that a paused process stands still.
         where: what is another one on the stage from the beginning.
         set_up: what else is done to the stage, before anything of it happens.

@@ -26,20 +26,17 @@ def is_published(way: Way, hazard: Scenario) -> bool:
     return hazard.ways is None or way.name in hazard.ways
 
 
-def run(cells: Sequence[Cell], *, deep: bool, processes: int) -> Iterator[Trial]:
-    """Try cells, side by side, and give the results in their order.
-
-    `deep`: one thing more may go wrong in a run than the scenario says.
-    """
-    names = [(way.name, hazard.name, int(deep)) for way, hazard in cells]
+def run(cells: Sequence[Cell], *, processes: int) -> Iterator[Trial]:
+    """Try cells, side by side, and give the results in their order."""
+    names = [(way.name, hazard.name) for way, hazard in cells]
     # Spawned, not forked: a greenlet's stack is not to be inherited.
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         yield from pool.map(_run_named, names)
 
 
-def _run_named(cell: tuple[str, str, int]) -> Trial:
-    way_name, hazard_name, extra_budget = cell
-    return run_trial(named(way_name), scenario(hazard_name), extra_budget=extra_budget)
+def _run_named(cell: tuple[str, str]) -> Trial:
+    way_name, hazard_name = cell
+    return run_trial(named(way_name), scenario(hazard_name))
 
 
 def surprises(trials: Iterable[Trial]) -> list[str]:

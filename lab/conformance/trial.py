@@ -47,7 +47,6 @@ def run_trial(
     way: Way,
     scenario: Scenario,
     *,
-    extra_budget: int = 0,
     definition: Definition | None = None,
     most_runs: int = MOST_RUNS,
 ) -> Trial:
@@ -56,14 +55,13 @@ def run_trial(
     Args:
         way: that is tried.
         scenario: what it is tried against.
-        extra_budget: how many more things may go wrong in one run than the scenario says.
         definition: of the state machine; the one that ships.
         most_runs: schedules after which the walk is given up.
     """
     machine = definition or process_message()
-    budget = scenario.budget + extra_budget if scenario.hazards else 0
-
-    new_world = partial(World, hazards=scenario.hazards, budget=budget, pauses=scenario.pauses)
+    new_world = partial(
+        World, hazards=scenario.hazards, budget=scenario.budget, pauses=scenario.pauses
+    )
 
     def play(world: World) -> Verdict:
         stage = Stage(world, way, machine)

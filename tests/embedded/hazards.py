@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from actonce.demo import records
-from actonce.demo.run import depth
 from actonce.embedded import faults, functions
 from actonce.embedded.injected import fault_injection
-from actonce.queues.scan import QueueReader
+from actonce.queues.scan import QueueReader, counts
 from actonce.stack.clients import Stack
 from appointments import book_key
 from lab.conformance import found
@@ -94,7 +93,8 @@ class Theatre:
 
     def is_at_rest(self) -> bool:
         """Whether nothing is under way any more."""
-        if depth(self.stack, self.queue_url) or depth(self.stack, self.stack.requests_queue):
+        queues = self.queue_url, self.stack.requests_queue
+        if any(any(counts(self.stack.sqs, one)) for one in queues):
             return False
         running = records.execution_names(self.stack, "RUNNING")
         mine = {name for name in running if name.startswith(self.run)}

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from actonce.demo.run import depth
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
+from actonce.queues.scan import counts
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from tests import java
@@ -54,7 +54,7 @@ def day(stack: Stack) -> str:
         stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=json.dumps(message))
     ended = [wait_for_execution(stack, stack.execution_arn(name)) for name in MESSAGES]
     assert [execution["status"] for execution in ended] == ["SUCCEEDED"] * len(MESSAGES)
-    wait_until(lambda: depth(stack, stack.dead_letter_queue))
+    wait_until(lambda: counts(stack.sqs, stack.dead_letter_queue)[0])
     return ended[0]["startDate"].astimezone(UTC).date().isoformat()
 
 

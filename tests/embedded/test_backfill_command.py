@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from actonce.demo.run import depth
 from actonce.embedded.lifecycle import State
 from actonce.messages.delivery_log import delivery_lines
+from actonce.queues.scan import counts
 from actonce.stack.clients import Stack
 from pipeline.backfill.send import SENDERS
 from pipeline.backfill.work import confirmed_in
@@ -76,7 +76,7 @@ def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
         return Counter(message_id for message_id, _ in done if message_id in messages)
 
     wait_until(lambda: len(effects()) == len(messages), 240)
-    wait_until(lambda: depth(stack, stack.requests_queue) == 0, 240)
+    wait_until(lambda: counts(stack.sqs, stack.requests_queue) == (0, 0), 240)
     assert effects() == Counter(messages)
     # What was sent twice was suppressed, and is not more than was in flight when it was killed.
     confirmed_ids = {line["sqs_message_id"] for line in recorded}

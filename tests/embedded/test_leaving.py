@@ -3,12 +3,12 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from actonce.embedded import lifecycle, nesting, prepared, sam
+from actonce.queues.scan import counts
 from actonce.stack.clients import Aws
 from actonce.stack.embedded_folder import PROJECT
 from tests.embedded.command_line import run, run_json
@@ -71,17 +71,7 @@ def test_after_actonce_each_order_has_its_one_card(tmp_path: Path) -> None:
         sam.run(build, paths)
         sam.deploy(paths, state.endpoint_url, paths.build / "template.yaml", {})
 
-        def is_empty() -> bool:
-            answer: Any = stack.sqs.get_queue_attributes(
-                QueueUrl=stack.requests_queue,
-                AttributeNames=[
-                    "ApproximateNumberOfMessages",
-                    "ApproximateNumberOfMessagesNotVisible",
-                ],
-            )
-            return set(answer["Attributes"].values()) == {"0"}
-
-        wait_until(is_empty)
+        wait_until(lambda: counts(stack.sqs, stack.requests_queue) == (0, 0))
         assert cards(state).keys() == {"before", "other", "held"}
         assert as_it_was.items() <= sent(aws, table).items(), "a card was sent again"
 

@@ -60,7 +60,7 @@ def test_a_call_over_its_quota_is_throttled_and_others_are_not(
     assert fates == [PASSES] * 25 + [THROTTLED]
     assert injector.meets(DYNAMODB, "PutItem") is PASSES
     assert injector.counts["StartExecution", THROTTLED] == 1
-    assert injector.failures == {"throttled": 1}
+    assert injector.refused == 1
     clock.now += 10
     assert injector.meets(STEP_FUNCTIONS, "StartExecution") is PASSES
     assert injector.share_of_quota({"StartExecution": 26}) == pytest.approx(26 / 85)

@@ -20,8 +20,8 @@ from typing import Any, Literal, TypedDict
 
 from actonce.cli.demo import Strategy
 from actonce.demo import records, requests
-from actonce.demo.run import depth
 from actonce.embedded import functions, lifecycle
+from actonce.queues.scan import counts
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
@@ -200,7 +200,7 @@ def _act(stack: Stack, bodies: list[str], batch_size: int) -> None:
     )
     change(UUID=mapping["UUID"], Enabled=True)
     deadline = time.monotonic() + _REST_SECONDS
-    while depth(stack, stack.requests_queue) or records.execution_names(stack, "RUNNING"):
+    while any(counts(stack.sqs, stack.requests_queue)) or records.execution_names(stack, "RUNNING"):
         if time.monotonic() > deadline:
             raise Failed(f"The messages have not come to rest for {_REST_SECONDS:.0f} s.")
         time.sleep(_POLL_SECONDS)
