@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -84,68 +83,6 @@ def test_what_is_sent_is_acted_on_told_and_recorded(
     (effect,) = records["effects"]
     assert started["at"] <= effect["at"] <= ended["at"]
     assert "Zoë" not in json.dumps(records, ensure_ascii=False)
-
-
-def summary(state: State, message_id: str) -> dict[str, Any]:
-    """How a message stands; empty while nothing has seen it."""
-    answer = run(state, "where", message_id, "--json")
-    told: dict[str, Any] = json.loads(answer.stdout)["summary"] if answer.stdout else {"state": ""}
-    return told
-
-
-def test_a_dead_letter_and_its_decision_are_told_and_recorded(
-    state: State, stack: Stack, send: Send, message_id: str, tmp_path: Path
-) -> None:
-    send({"message_id": message_id, "practice": 7})
-    wait_until(lambda: summary(state, message_id)["state"] == "waiting_for_decision")
-    assert summary(state, message_id)["advised"] == "reject"
-    (letter,) = run_json(state, "where", message_id)["dead_letters"]
-    assert (letter["reason"], letter["awaiting_decision"]) == ("rejected", True)
-    streams = ("--stream", "dead_letters", "--stream", "executions")
-    before = collected(state, tmp_path, message_id, *streams)
-    assert [line["status"] for line in before["executions"]] == ["RUNNING"]
-
-    answer = run(state, "dead-letters", "resolve", message_id, "--note", "by telephone")
-    assert answer.returncode == 0, answer.stderr
-    wait_for_execution(stack, stack.execution_arn(message_id))
-
-    story = run_json(state, "where", message_id)
-    assert story["summary"]["state"] == "resolved"
-    (letter,) = story["dead_letters"]
-    assert not letter["awaiting_decision"]
-    assert (letter["decision"]["decision"], letter["decision"]["note"]) == (
-        "resolve",
-        "by telephone",
-    )
-    assert letter["decision"]["decided_by"].startswith("arn:aws:")
-    assert "decided: resolve" in {moment["what"] for moment in story["timeline"]}
-    after = collected(state, tmp_path, message_id, *streams)
-    posted, decided = after["dead_letters"]
-    assert [posted] == before["dead_letters"]
-    assert (decided["event"], decided["note"]) == ("decided", "by telephone")
-    _, ended = after["executions"]
-    assert (ended["status"], ended["outcome"]) == ("SUCCEEDED", "resolved")
-    assert posted["at"] < decided["at"] <= ended["at"]
-    assert not (tmp_path / "deliveries").exists()
-
-
-def test_an_id_of_any_characters_is_found_by_itself_by_its_executions_name_and_by_the_list(
-    state: State, send: Send
-) -> None:
-    message_id = f'Zoë/"{uuid.uuid4()}" [1] * {"x" * 100}'
-    send({"message_id": message_id})
-
-    def story_with_effect() -> Any:
-        story = run(state, "where", "--json", "--", message_id)
-        found = json.loads(story.stdout) if story.returncode == 0 else {}
-        return found if found.get("effects") and found.get("deliveries") else None
-
-    story = wait_until(story_with_effect)
-    assert story["execution_name"].startswith("sha256-")
-    listed = run_json(state, "list", "--since", "1h", "--limit", "1000")["messages"]
-    (shown,) = [one["id"] for one in listed if one["message_id"] == message_id]
-    for name in (story["execution_name"], shown):
-        assert run_json(state, "where", name)["effects"] == story["effects"]
 
 
 # --------------------------------------------------------------------------- unstarted

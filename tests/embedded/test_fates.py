@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from actonce.demo import records
 from actonce.embedded import faults
 from actonce.embedded.lifecycle import State
+from actonce.messages.delivery_log import delivery_lines
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
+from actonce_core.execution import execution_name
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 from tests.web_console.asking import Client, console_of
@@ -52,7 +55,9 @@ REFUSED = ("resolved", "rejected", "waiting", "aborted")
 
 @pytest.fixture(scope="module")
 def ids() -> dict[str, str]:
-    return {fate: f"{fate}-{uuid.uuid4()}" for fate in FATES}
+    """Of each message; one of any characters, whose execution has another name."""
+    some = {fate: f"{fate}-{uuid.uuid4()}" for fate in FATES}
+    return some | {"once": f'Zoë/"{some["once"]}" [1] * {"x" * 100}'}
 
 
 @pytest.fixture(scope="module")
@@ -66,31 +71,25 @@ def fates(
         ids["look-up-down"]: {"perform": [LOST], "find": ["before:killed"] * 50},
     }
 
-    def waits(fate: str) -> bool:
-        answer = run(state, "where", ids[fate], "--json")
-        told = json.loads(answer.stdout)["summary"] if answer.stdout else {}
-        return bool(told.get("state") == "waiting_for_decision")
-
-    def arn(fate: str) -> str:
-        return stack.execution_arn(ids[fate])
-
     with faults.around_functions(embedded_paths.faults, planned):
         for fate, message_id in ids.items():
             send({"message_id": message_id, "practice": 7 if fate in REFUSED else "main"})
-        for fate in (*REFUSED, "look-up-down"):
-            wait_until(lambda fate=fate: waits(fate))  # type: ignore[misc]
+        letters = {ids[fate] for fate in (*REFUSED, "look-up-down")}
+        wait_until(lambda: letters <= records.waiting(stack))
         for decision in ("resolve", "reject"):
             fate = {"resolve": "resolved", "reject": "rejected"}[decision]
             answer = run(state, "dead-letters", decision, ids[fate], "--note", "by telephone")
             assert answer.returncode == 0, answer.stderr
-        stack.stepfunctions.stop_execution(executionArn=arn("aborted"))
+        stack.stepfunctions.stop_execution(executionArn=arn(stack, ids["aborted"]))
         for fate, told in FATES.items():
             if told.status != "RUNNING":
-                wait_for_execution(stack, arn(fate))
+                wait_for_execution(stack, arn(stack, ids[fate]))
         send({"message_id": ids["duplicate"], "practice": "main"})
         send({"message_id": ids["conflict"], "practice": "another"})
-        wait_until(lambda: "suppressed" in ends(state, ids["duplicate"]))
-        wait_until(lambda: run_json(state, "where", ids["conflict"])["conflicts"])
+        ended = {(ids["duplicate"], "suppressed"), (ids["conflict"], "refused")}
+        wait_until(
+            lambda: ended <= {(one.get("message_id"), one["end"]) for one in delivery_lines(stack)}
+        )
         yield
 
 
@@ -99,8 +98,15 @@ def console(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Client:
     return console_of(stack, tmp_path_factory.mktemp("discarded"))
 
 
-def ends(state: State, message_id: str) -> list[str]:
-    return [line["end"] for line in run_json(state, "where", message_id)["deliveries"]]
+@pytest.fixture(scope="module")
+def listed(state: State, fates: None) -> dict[str, Any]:  # noqa: ARG001 - they are listed
+    """What `actonce list` says of each message, by its id."""
+    messages = run_json(state, "list", "--limit", "100")["messages"]
+    return {one["message_id"]: one for one in messages}
+
+
+def arn(stack: Stack, message_id: str) -> str:
+    return stack.execution_arn(execution_name(message_id))
 
 
 @pytest.mark.embedded
@@ -112,6 +118,7 @@ def test_where_console_and_aws_tell_the_same(
     appointments: Appointments,
     ids: dict[str, str],
     console: Client,
+    listed: dict[str, Any],
     fate: str,
 ) -> None:
     expected, message_id = FATES[fate], ids[fate]
@@ -128,7 +135,7 @@ def test_where_console_and_aws_tell_the_same(
     assert (expected.advice or "") in (told["advice"] or "")
     assert (told["conflicts"] is not None) is (fate == "conflict")
 
-    described = stack.stepfunctions.describe_execution(executionArn=stack.execution_arn(message_id))
+    described = stack.stepfunctions.describe_execution(executionArn=arn(stack, message_id))
     assert described["status"] == told["status"]
     outcome = json.loads(described.get("output", "{}")).get("outcome")
     assert outcome == (None if fate == "rejected" else told["outcome"])
@@ -136,7 +143,7 @@ def test_where_console_and_aws_tell_the_same(
     assert len(appointments(message_id)) == told["effects"]
 
     console.read_queues()
-    page = console.get("/message/log", id=message_id)
+    page = console.get("/message/log", id=listed[message_id]["id"])
     shown = html.unescape(page.text)
     assert page.status == 200
     execution_is = f"Its execution is {told['status']}."
@@ -146,9 +153,4 @@ def test_where_console_and_aws_tell_the_same(
         assert one in shown
     assert any("/unstarted/entry" in link for link in page.links) is (fate == "conflict")
 
-    (listed,) = [
-        one
-        for one in run_json(state, "list", "--limit", "100")["messages"]
-        if one["id"] == message_id
-    ]
-    assert (listed["state"], listed["status"]) == (told["state"], told["status"])
+    assert [listed[message_id][name] for name in names[:2]] == [told["state"], told["status"]]

@@ -14,7 +14,7 @@ from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
 from lab.conformance.verdict import Ends
 from tests.embedded.command_line import demo, run_json
-from tests.embedded.hazards import CAUSES, Body, cause_all, disagreement, verdict_of
+from tests.embedded.hazards import CAUSES, cause_all, disagreement, verdict_of
 from tests.embedded.homes import home
 from tests.embedded.waiting import wait_until
 
@@ -30,7 +30,7 @@ class Deployed(NamedTuple):
         queue = f"QueueType={self.queue}"
         return demo(self.paths, "--strategy", self.strategy, "-p", queue, "--keep", *arguments)
 
-    def send(self, body: Body, *, deduplication_id: str) -> None:
+    def send(self, body: dict[str, Any], *, deduplication_id: str) -> None:
         fifo = {"MessageGroupId": "main", "MessageDeduplicationId": deduplication_id}
         self.stack.sqs.send_message(
             QueueUrl=self.stack.requests_queue,
