@@ -165,29 +165,6 @@ def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     assert (again.name, again.read_bytes()) == (wheel.name, wheel.read_bytes())
 
 
-def test_one_release_is_upgraded_to_the_next(
-    installed: Installed, wheel: Path, tmp_path: Path
-) -> None:
-    sources = unpacked(wheel, tmp_path / "sdist")
-    template, starter = sources / "template.yaml", sources / "functions" / "starter.py"
-    is_now = f'{{Version: "{version()}"}}'
-    assert is_now in template.read_text()
-    template.write_text(template.read_text().replace(is_now, '{Version: "9.0.0"}'))
-    starter.write_text(starter.read_text() + "# newer\n")
-    newer = Installed(build(sources, tmp_path / "dist"), tmp_path)
-    newer.add()
-    shop = tmp_path / "shop"
-    shop.mkdir()
-
-    installed.succeeds("actonce", "init", folder=shop)
-    told = newer.succeeds("actonce", "init", "--upgrade", folder=shop)
-    replaced = {"actonce/functions/starter.py: replaced", "actonce/template.yaml: replaced"}
-    assert replaced == {line for line in told.splitlines() if ": " in line}
-    assert (shop / "actonce" / "functions" / "starter.py").read_text().endswith("# newer\n")
-    # The older one does not take it back.
-    assert installed.run("actonce", "init", "--upgrade", folder=shop).returncode == 2
-
-
 def test_without_an_extra_it_is_the_operators_and_producers_command_line(
     installed: Installed,
 ) -> None:

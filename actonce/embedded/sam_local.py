@@ -40,15 +40,6 @@ class Answer:
     raised: bool
 
 
-def engine_missing() -> str | None:
-    """Why no container can be run, in one sentence; None if one can."""
-    try:
-        _docker("info", "--format", "{{.ServerVersion}}")
-    except Failed as error:
-        return str(error)
-    return None
-
-
 def invoke(  # noqa: PLR0913 - where it runs, and what
     paths: Paths, state: State, stack: Stack, function: str, event: Path, say: Say
 ) -> Answer:

@@ -29,6 +29,9 @@ def is_published(way: Way, hazard: Scenario) -> bool:
 def run(cells: Sequence[Cell], *, processes: int) -> Iterator[Trial]:
     """Try cells, side by side, and give the results in their order."""
     names = [(way.name, hazard.name) for way, hazard in cells]
+    if len(names) == 1:
+        yield _run_named(names[0])
+        return
     # Spawned, not forked: a greenlet's stack is not to be inherited.
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         yield from pool.map(_run_named, names)

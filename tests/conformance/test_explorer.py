@@ -13,7 +13,7 @@ from lab.conformance.process import Hazard, Process
 from lab.conformance.stage import Stage, Way, process_message
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import ends, judge
-from lab.conformance.ways.locks import LEASE_WAY, LEDGER_WAY
+from lab.conformance.ways.locks import LEDGER_WAY
 from lab.conformance.ways.step_functions import STEP_FUNCTIONS
 from lab.conformance.world import World
 
@@ -153,7 +153,7 @@ def test_what_never_comes_to_rest_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     ("way", "name"),
-    [(LEDGER_WAY, "twice-at-once"), (LEASE_WAY, "zombie"), (STEP_FUNCTIONS, "effect-late")],
+    [(LEDGER_WAY, "twice-at-once"), (STEP_FUNCTIONS, "effect-late")],
 )
 def test_what_is_walked_once_only_changes_no_verdict(way: Way, name: str) -> None:
     """Every schedule, with nothing left out because it had been walked, ends as one that was."""

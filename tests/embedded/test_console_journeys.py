@@ -16,7 +16,7 @@ from lab.faults.stack import under
 from lab.faults.transient import Injector, TransientFailure
 from tests.browser import Browser, Page, browser_or_skip
 from tests.embedded.command_line import console
-from tests.embedded.waiting import wait_for_execution, wait_until
+from tests.embedded.waiting import wait_for_execution
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
@@ -69,6 +69,12 @@ def test_find_out_why_a_message_has_no_effect_and_decide(page: Page, site: Stack
     page.wait_for("document.querySelector('.node.current')?.id == 'state_DeadLetter'")
     assert "practice must be a string of 1 to 200 characters" in page.text(".timeline")
     page.wait_for("document.querySelector('.timeline').innerText.includes('StarterFunction')")
+    # Times are in UTC, and on hover in the reader's zone, which is Tokyo's.
+    page.wait_for("document.querySelector('.timeline time[title]')")
+    at = "(one => [one.dateTime, one.title])(document.querySelector('.timeline time[title]'))"
+    told, title = page.evaluate(at)
+    hour = (int(told[11:13]) + 9) % 24
+    assert f", {hour % 12 or 12}:{told[14:16]}:" in title
 
     # Its letter is among what waits, and is decided on there, with a reason.
     page.click("nav a[data-key=w]")
@@ -84,29 +90,6 @@ def test_find_out_why_a_message_has_no_effect_and_decide(page: Page, site: Stack
     find(page, message_id)
     page.wait_for("document.querySelector('.node.failed')?.id == 'state_Failed'")
     assert "decided: reject" in page.text(".timeline")
-
-
-def test_see_that_a_duplicate_was_suppressed_and_when(page: Page, site: Stack) -> None:
-    """In UTC, and on hover in the reader's zone, which is Tokyo's."""
-    message_id = f"twice-{uuid.uuid4()}"
-    for _ in range(2):
-        send(site, message_id, practice="main")
-    find(page, message_id)
-    page.wait_for("document.querySelector('.status.performed')")
-
-    def is_told() -> bool:
-        page.press("u")
-        return bool(page.evaluate("!!document.querySelector('.suppressed time')"))
-
-    wait_until(is_told)
-    assert "1 duplicate of it was suppressed" in page.text("#now")
-    # At once: a look that is still under way puts another element there, its title a moment later.
-    at = "document.querySelector('.suppressed time[title]')"
-    read = f"(one => one && [one.dateTime, one.textContent, one.title])({at})"
-    told, shown, title = wait_until(lambda: page.evaluate(read))
-    assert shown == told.replace("T", " ").replace("Z", " UTC")
-    hour = (int(told[11:13]) + 9) % 24
-    assert f", {hour % 12 or 12}:{told[14:16]}:" in title
 
 
 def test_watch_a_message_from_before_it_is_sent_to_its_end(page: Page, site: Stack) -> None:

@@ -129,6 +129,9 @@ def test_a_provider_that_is_down_or_takes_no_more_is_a_book_that_is_closed(
     assert injector.refused == 1
     injector.change(MEASURED["dynamodb-down"])
     assert {_code(_met(injector, name)) for name in CALLS} == {"InternalServerError"}
+    throttled = as_answer(STEP_FUNCTIONS, THROTTLED)
+    assert _code(throttled) == "ThrottlingException"
+    assert isinstance(as_answer(SQS, Fate.UNANSWERED), Unanswered)
 
 
 @pytest.mark.parametrize("write", ["put", "fenced"])
@@ -143,25 +146,6 @@ def test_the_answer_of_the_first_effect_of_a_message_is_lost_and_find_fails(
     assert _code(_met(injector, "find")) == "ResourceNotFoundException"
     monkeypatch.setitem(PUT["Item"], "appointment_id", {"S": "2"})  # type: ignore[arg-type]
     assert _met(injector, write) == Forwarded()
-
-
-@pytest.mark.parametrize(
-    ("service", "fate", "status", "code"),
-    [
-        (STEP_FUNCTIONS, THROTTLED, 400, "ThrottlingException"),
-        (DYNAMODB, THROTTLED, 400, "ProvisionedThroughputExceededException"),
-        (SQS, THROTTLED, 400, "RequestThrottled"),
-        (DYNAMODB, FAILS, 500, "InternalServerError"),
-        (STEP_FUNCTIONS, FAILS, 503, "ServiceUnavailable"),
-    ],
-)
-def test_a_call_is_answered_as_its_service_answers(
-    service: str, fate: Fate, status: int, code: str
-) -> None:
-    answer = as_answer(service, fate)
-    assert isinstance(answer, Answered)
-    assert (answer.status, _code(answer)) == (status, code)
-    assert isinstance(as_answer(service, Fate.UNANSWERED), Unanswered)
 
 
 # ------------------------------------------------------------------ counting
