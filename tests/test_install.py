@@ -1,5 +1,6 @@
 """What makes .venv: what it installs, and what it says where it cannot."""
 
+import ast
 import os
 import re
 import shutil
@@ -46,11 +47,9 @@ def script(file: Path, text: str) -> Path:
     return file
 
 
-def run(
-    clone: Path, *arguments: str, python: str = sys.executable, **variables: str
-) -> subprocess.CompletedProcess[str]:
+def run(clone: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [python, str(clone / "install.py"), *arguments],
+        [sys.executable, str(clone / "install.py"), *arguments],
         env=os.environ | variables,
         capture_output=True,
         text=True,
@@ -111,12 +110,7 @@ def test_an_older_python_is_told_and_can_read_as_far_as_that(
     monkeypatch.setattr(sys, "version_info", (3, 10, 4))
     assert install.main(["demo"]) == 2
     assert "3.11" in capsys.readouterr().err
-    for minor in (8, 9, 10):  # whichever of them are at hand
-        python = shutil.which(f"python3.{minor}")
-        if python and subprocess.run([python, "-c", ""], check=False).returncode == 0:
-            answer = run(PROJECT, "demo", python=python)
-            assert answer.returncode == 2
-            assert "3.11" in sentence(answer)
+    ast.parse(Path(install.__file__).read_text(), feature_version=(3, 8))
 
 
 def test_a_python_without_venv_is_told_with_what_to_install(

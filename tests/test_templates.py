@@ -532,13 +532,6 @@ def test_what_becomes_a_record_is_chosen_where_it_is_written() -> None:
     }
 
 
-def test_the_example_is_only_made_where_no_other_effect_is_named() -> None:
-    example = [RESOURCES[name] for name in RESOURCES if name.startswith("Appointments")]
-    assert [one.get("Condition") for one in example] == ["IsExample"] * 4
-    always = {name for name, output in WHOLE["Outputs"].items() if "Condition" not in output}
-    assert not always & {"AppointmentsTableName", "AppointmentsFunctionName", "FindFunctionArn"}
-
-
 # --------------------------------------------------------------------------- alarms
 
 
@@ -680,7 +673,15 @@ def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it() -> N
         assert own["Properties"][key] == other["Properties"][key]
 
 
-@pytest.mark.parametrize("own", ["", "arn:aws:lambda:us-east-1:123456789012:function:theirs"])
+@pytest.mark.parametrize(
+    "own",
+    [
+        "",
+        pytest.param(
+            "arn:aws:lambda:us-east-1:123456789012:function:theirs", marks=pytest.mark.long
+        ),
+    ],
+)
 @pytest.mark.parametrize("strategy", ["ledger", "lease"])
 def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, strategy: str, own: str

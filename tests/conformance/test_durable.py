@@ -38,6 +38,10 @@ def test_a_crash_after_the_effect_has_it_act_again(name: str, steps: list[str]) 
         assert any(re.search(pattern, line) for line in lines), (pattern, *told(trial.story))
 
 
+def test_once_and_found_waits_for_a_straggler() -> None:
+    assert run_trial(way("durable-found"), scenario("margin")).worst.kind == Kind.SURVIVED
+
+
 def test_without_a_retry_a_step_is_once_and_a_person_has_to_look() -> None:
     once = StepConfig(RetryPresets.none(), StepSemantics.AT_MOST_ONCE_PER_RETRY)
     alone = durable.durable_way("-once", "once", durable.in_a_step(once))

@@ -57,6 +57,7 @@ def test_it_is_booked_once_though_a_process_dies_and_twice_without_a_way() -> No
     assert _worst(NONE, "twice-at-once") == Kind.TWICE
 
 
+@pytest.mark.long
 def test_a_book_that_does_not_check_the_fence_lets_a_zombie_book(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

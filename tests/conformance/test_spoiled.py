@@ -62,7 +62,10 @@ _WAITS_FOR_ITS_OWN_TIME_OUT = (stage.EFFECT_TIMEOUT + stage.STRAGGLER_MARGIN) //
         ("PerformEffect.Arguments.FunctionName", FUNCTION, "deployed-between"),
         ("PerformEffect.Arguments.FunctionName", FUNCTION, "changed-by-hand"),
         ("AwaitStraggler.Seconds", 1, "effect-late"),
-        ("AwaitStraggler.Seconds", _WAITS_FOR_ITS_OWN_TIME_OUT, "mended-by-deploying"),
+        pytest.param(
+            *("AwaitStraggler.Seconds", _WAITS_FOR_ITS_OWN_TIME_OUT, "mended-by-deploying"),
+            marks=pytest.mark.long,
+        ),
         ("AwaitStraggler.Next", "PerformEffect", "crash-after-effect"),
         ("Decision.Choices.2.Next", "PerformEffect", "tried-again"),
     ],

@@ -70,27 +70,6 @@ def send(stack: Stack) -> Callable[[Any], None]:
     return send_body
 
 
-@pytest.fixture(scope="session")
-def appointments(stack: Stack) -> Callable[[str], list[dict[str, Any]]]:
-    """Counts effects: the appointments of one message id, in DynamoDB's form."""
-
-    def of_message(message_id: str) -> list[dict[str, Any]]:
-        answer = stack.dynamodb.query(
-            TableName=stack.appointments_table,
-            KeyConditionExpression=(
-                "message_id = :message_id AND begins_with(appointment_id, :appointment)"
-            ),
-            ExpressionAttributeValues={
-                ":message_id": {"S": message_id},
-                ":appointment": {"S": "appointment-"},
-            },
-            ConsistentRead=True,
-        )
-        return [dict(item) for item in answer["Items"]]
-
-    return of_message
-
-
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paths]:
     """A folder for an embedded AWS that a file's tests bring up by themselves; down at the end."""

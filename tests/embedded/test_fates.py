@@ -17,10 +17,10 @@ from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce_core.execution import execution_name
 from tests.embedded.command_line import run, run_json
+from tests.embedded.hazards import effects_by_practice
 from tests.embedded.waiting import wait_for_execution, wait_until
 from tests.web_console.asking import Client, console_of
 
-Appointments = Callable[[str], list[dict[str, Any]]]
 Send = Callable[[Any], None]
 
 
@@ -115,7 +115,6 @@ def arn(stack: Stack, message_id: str) -> str:
 def test_where_console_and_aws_tell_the_same(
     state: State,
     stack: Stack,
-    appointments: Appointments,
     ids: dict[str, str],
     console: Client,
     listed: dict[str, Any],
@@ -140,7 +139,8 @@ def test_where_console_and_aws_tell_the_same(
     outcome = json.loads(described.get("output", "{}")).get("outcome")
     assert outcome == (None if fate == "rejected" else told["outcome"])
     assert (described.get("error") == "RejectedByOperator") is (told["state"] == "rejected")
-    assert len(appointments(message_id)) == told["effects"]
+    books = effects_by_practice(stack).values()
+    assert [one for book in books for one, _ in book].count(message_id) == told["effects"]
 
     console.read_queues()
     page = console.get("/message/log", id=listed[message_id]["id"])
