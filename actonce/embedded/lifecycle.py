@@ -21,7 +21,6 @@ from actonce.embedded import (
     sam,
     serving,
 )
-from actonce.embedded import parameters as declared
 from actonce.embedded.sam import STACK_NAME
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths, State, is_server, running
@@ -133,10 +132,10 @@ UNDER_WAY = "under way"
 
 
 def check(paths: Paths, parameters: Mapping[str, str]) -> None:
-    """Whether the stack may have these parameters; needs no server, and changes nothing.
+    """Whether the stack has these parameters; needs no server, and changes nothing.
 
     Raises:
-        WrongUse: one is unknown, or its value is none that its template allows.
+        WrongUse: one is unknown.
     """
     _values(paths, parameters)
 
@@ -299,7 +298,7 @@ def _values(
     Those that are `kept` were given the last time.
 
     Raises:
-        WrongUse: one that is given is a parameter of neither, or may not have its value.
+        WrongUse: one that is given is a parameter of neither.
     """
     if not paths.is_project:
         template = nesting.read(own_template(paths, given))
@@ -318,15 +317,14 @@ def _values(
 
 
 def _check(given: Mapping[str, str], templates: Sequence[nesting.Template], *, kept: bool) -> None:
-    try:
-        declared.check(given, templates)
-    except WrongUse as error:
-        if not kept:
-            raise
-        raise WrongUse(
-            f"{error} It was given to the last up, which is remembered: name with --parameter all "
-            "that you want now."
-        ) from error
+    known = sorted({name for one in templates for name in one.parameters})
+    if unknown := sorted(given.keys() - known):
+        said = f"{templates[0].file.name} has no parameter {unknown[0]!r}; it has "
+        last = (
+            " It was given to the last up, which is remembered: name with --parameter all that you "
+            "want now."
+        )
+        raise WrongUse(f"{said}{', '.join(known)}.{last if kept else ''}")
 
 
 def _python_runtime() -> str:

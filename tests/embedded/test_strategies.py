@@ -10,7 +10,7 @@ from actonce.demo import records
 from actonce.demo.run import Resting, wait_for_rest
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
-from actonce.stack.clients import Aws, Stack
+from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from lab.conformance.verdict import Ends
 from tests.embedded.command_line import demo, run_json
@@ -25,6 +25,8 @@ class Deployed(NamedTuple):
     paths: Paths
     strategy: str
     queue: str
+    state: State
+    stack: Stack
 
     def demo(self, *arguments: str) -> dict[str, Any]:
         queue = f"QueueType={self.queue}"
@@ -38,16 +40,6 @@ class Deployed(NamedTuple):
             **(fifo if self.queue == "fifo" else {}),  # type: ignore[arg-type]
         )
 
-    @property
-    def state(self) -> State:
-        state = lifecycle.running(self.paths)
-        assert state is not None
-        return state
-
-    @property
-    def stack(self) -> Stack:
-        return Stack.find(Aws(self.state.endpoint_url), lifecycle.STACK_NAME)
-
 
 @pytest.fixture(scope="module", params=["ledger-standard", "lease-fifo"])
 def deployed(
@@ -57,8 +49,8 @@ def deployed(
     paths = home(tmp_path_factory)
     try:
         parameters = {"Strategy": strategy, "QueueType": queue}
-        lifecycle.up(paths, lambda _: None, parameters=parameters)
-        yield Deployed(paths, strategy, queue)
+        up = lifecycle.up(paths, lambda _: None, parameters=parameters)
+        yield Deployed(paths, strategy, queue, *up)
     finally:
         lifecycle.down(paths)
 
