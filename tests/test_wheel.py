@@ -27,12 +27,12 @@ pytestmark = [pytest.mark.long, pytest.mark.embedded]
 class Installed:
     """An environment with the wheel in it, and a folder that holds nothing."""
 
-    def __init__(self, wheel: Path, root: Path) -> None:
+    def __init__(self, wheel: Path, root: Path, python: str = sys.executable) -> None:
         self.wheel, self.root = wheel, root
         self.venv, self.here = root / "venv", root / "here"
         self.here.mkdir()
         self._uv = _uv(root)
-        self._run_uv("venv", "--python", sys.executable, str(self.venv))
+        self._run_uv("venv", "--python", python, str(self.venv))
 
     def add(self, *extras: str) -> None:
         """Install the wheel with these extras, in the versions that are locked."""
@@ -165,6 +165,29 @@ def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     assert (again.name, again.read_bytes()) == (wheel.name, wheel.read_bytes())
 
 
+def test_one_release_is_upgraded_to_the_next(
+    installed: Installed, wheel: Path, tmp_path: Path
+) -> None:
+    sources = unpacked(wheel, tmp_path / "sdist")
+    template, starter = sources / "template.yaml", sources / "functions" / "starter.py"
+    is_now = f'{{Version: "{version()}"}}'
+    assert is_now in template.read_text()
+    template.write_text(template.read_text().replace(is_now, '{Version: "9.0.0"}'))
+    starter.write_text(starter.read_text() + "# newer\n")
+    newer = Installed(build(sources, tmp_path / "dist"), tmp_path)
+    newer.add()
+    shop = tmp_path / "shop"
+    shop.mkdir()
+
+    installed.succeeds("actonce", "init", folder=shop)
+    told = newer.succeeds("actonce", "init", "--upgrade", folder=shop)
+    replaced = {"actonce/functions/starter.py: replaced", "actonce/template.yaml: replaced"}
+    assert replaced == {line for line in told.splitlines() if ": " in line}
+    assert (shop / "actonce" / "functions" / "starter.py").read_text().endswith("# newer\n")
+    # The older one does not take it back.
+    assert installed.run("actonce", "init", "--upgrade", folder=shop).returncode == 2
+
+
 def test_without_an_extra_it_is_the_operators_and_producers_command_line(
     installed: Installed,
 ) -> None:
@@ -198,6 +221,34 @@ def test_the_audits_package_is_the_clones(installed: Installed, tmp_path: Path) 
     assert {name: one["sha256"] for name, one in json.loads(digests).items()} == {
         file.name: file.sha256 for file in pack()
     }
+
+
+def _interpreter(minor: int) -> str | None:
+    """A Python of that version on this machine: on the PATH, or where pyenv keeps them."""
+    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    places = [*kept.glob(f"3.{minor}.*/bin/python"), shutil.which(f"python3.{minor}")]
+    for one in filter(None, places):
+        asked = [str(one), "-c", "import sys; print(sys.version_info.minor)"]
+        answer = subprocess.run(asked, capture_output=True, text=True, check=False)
+        if answer.stdout.strip() == str(minor):
+            return str(one)
+    return None
+
+
+@pytest.mark.table
+@pytest.mark.parametrize("minor", [12, 13, 14])
+def test_it_is_installed_and_lists_its_commands_on_other_pythons(
+    wheel: Path, tmp_path: Path, minor: int
+) -> None:
+    python = _interpreter(minor)
+    if python is None:
+        pytest.skip(f"the wheel was not tried on Python 3.{minor}: there is none on this machine")
+    made = Installed(wheel, tmp_path, python)
+    made.add()
+    assert made.succeeds("actonce", "--version") == f"actonce {version()}\n"
+    assert "doctor" in made.succeeds("actonce", "--help")
+    made.succeeds("actonce", "init", "--new", "shop")
+    assert made.run("actonce", "where", "m-1").returncode == 1
 
 
 def _comes_to(

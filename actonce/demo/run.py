@@ -40,6 +40,8 @@ class Settings:
     """What was asked for; see `actonce demo --help`.
 
     Attributes:
+        quiet_seconds: longest wait for anything to move.
+        around: put around the stack, inside the faults, while messages are sent and acted on.
         own: a team's own effect is shown; None: the example.
         may_discard: asked, with a sentence, before an embedded AWS is thrown away that no demo has
             brought up; what it raises ends the demo.
@@ -52,6 +54,8 @@ class Settings:
     keep: bool
     parameters: dict[str, str] | None
     audit: bool = False
+    quiet_seconds: float = QUIET_SECONDS
+    around: Callable[[Stack], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
     own: Own | None = None
     may_discard: Callable[[str], None] = lambda _: None
 
@@ -131,14 +135,14 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
             settings.own.check(reader)
         source, planned = _traffic(settings, reader)
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
-        with faults.around_functions(paths.faults, planned):
+        with faults.around_functions(paths.faults, planned), settings.around(stack):
             say("Warming the functions")
             functions.warm(stack)
             say("Sending, and waiting for rest")
             started = time.monotonic()
             sent = send(stack, reader, source, record)
             expected = len({message.execution_name for message in sent} - {None})
-            resting = Resting(expected)
+            resting = Resting(expected, settings.quiet_seconds)
             wait_for_rest(stack, resting)
             by_operator = _operated(settings, stack, resting, say)
             seconds = time.monotonic() - started

@@ -1,11 +1,19 @@
-"""Shapes of hostile bodies; tests/unit/test_hostile_bodies.py gives them to the real starter.
+"""What a batch of hostile bodies costs the starter.
 
-Each shape has two sizes: a body just small enough to be started, and the largest that SQS carries.
+    python -m lab.bench.hostile [--json]
+
+Each shape is given twice: as ten bodies just small enough to be started, and as the largest bodies
+that SQS carries, as many as Lambda hands over at once. The starter is the real one in a process
+with the memory of its function. Exit status 1 if a batch ends it or takes it above half of that.
 """
 
 from collections.abc import Callable
+from typing import Annotated, Any
 
-from lab.bench.limited import LARGEST_EVENT
+import typer
+
+from lab.bench.limited import LARGEST_EVENT, MEMORY_SIZE, limited_starter
+from lab.bench.report import machine, tell
 
 STARTABLE = 261_000 - 50
 """Bytes of a body that can still be started."""
@@ -73,3 +81,51 @@ SHAPES: dict[str, Callable[[int], str]] = {
 def batch(shape: Callable[[int], str], size: int) -> list[str]:
     """As many bodies of a shape as a batch has, and as Lambda hands over at once."""
     return [shape(size)] * min(10, LARGEST_EVENT // size)
+
+
+def measure(name: str, size: int) -> dict[str, Any]:
+    """One shape in one size: a process of its own, so that its peak is its own."""
+    bodies = batch(SHAPES[name], size)
+    kib = len(bodies[0].encode()) // 1024
+    row: dict[str, Any] = {"shape": name, "bodies": f"{len(bodies)} x {kib:,} KiB", "good": False}
+    with limited_starter() as starter:
+        try:
+            handled = starter.handle(bodies)
+        except EOFError:
+            return row
+        is_within = handled.peak_mb <= MEMORY_SIZE / 1024**2 / 2
+        return row | {
+            "good": is_within and handled.answer == {"batchItemFailures": []},
+            "cpu_ms": round(handled.cpu_ms),
+            "grown_mb": round(handled.peak_mb - starter.peak_at_rest_mb),
+            "peak_mb": round(handled.peak_mb),
+        }
+
+
+_HEADINGS = {
+    "shape": "shape",
+    "bodies": "bodies",
+    "cpu_ms": "CPU, ms",
+    "grown_mb": "grown, MB",
+    "peak_mb": "peak, MB",
+}
+
+
+def main(
+    *,
+    shape: Annotated[
+        list[str] | None, typer.Option("--shape", help="Only this one; may be repeated.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Measure every shape; exit 1 if one ends the starter or takes it above half of its memory."""
+    names = shape or list(SHAPES)
+    rows = [measure(name, size) for name in names for size in (STARTABLE, LARGEST)]
+    inputs = {"memory_mb": MEMORY_SIZE // 1024**2, "shapes": len(names)}
+    report = {"inputs": inputs, "machine": machine(), "rows": rows}
+    tell(report, _HEADINGS, as_json=as_json)
+    raise typer.Exit(int(not all(row["good"] for row in rows)))
+
+
+if __name__ == "__main__":
+    typer.run(main)

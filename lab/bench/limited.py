@@ -1,6 +1,6 @@
 """The real starter in a process that gets no more memory than its function has.
 
-For the tests of hostile bodies.
+Shared by `lab/bench/hostile.py` and the tests of hostile bodies.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.bench.answering import FUNCTIONS, answering_aws, event_of
+from lab.bench.whole_cpu import status_of
 
 MEMORY_SIZE = 256 * 1024 * 1024
 """`MemorySize` of the functions, in bytes."""
@@ -48,7 +49,7 @@ class LimitedStarter:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        connection.recv()  # it is ready
+        self.peak_at_rest_mb: float = connection.recv()
 
     def handle(self, bodies: list[str]) -> Handled:
         """Hand it one batch."""
@@ -87,10 +88,10 @@ def _serve(connection: Connection, limit: int) -> None:
         from starter import handler  # noqa: PLC0415 - only now: clients take their endpoint there
 
         handler(event_of(["{}"] * 10), None)
-        mapped, resident = _status("VmSize"), _status("VmRSS")
+        mapped, resident = status_of("self", "VmSize"), status_of("self", "VmRSS")
         most = mapped - resident + limit
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        connection.send("ready")
+        connection.send(_peak_mb())
         with contextlib.suppress(EOFError):
             while True:
                 event = event_of(connection.recv())
@@ -101,10 +102,4 @@ def _serve(connection: Connection, limit: int) -> None:
 
 
 def _peak_mb() -> float:
-    return _status("VmHWM") / 1024**2
-
-
-def _status(name: str) -> int:
-    """Bytes of a memory figure of this process; `ru_maxrss` may be that of its parent."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+    return status_of("self", "VmHWM") / 1024**2

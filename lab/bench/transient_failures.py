@@ -1,6 +1,6 @@
 """Transient failures: throttling, outages, a provider that is slow.
 
-    python -m lab.bench.transient_failures [--failure throttled]
+    python -m lab.bench.transient_failures [--failure throttled] [--json]
 
 In each the messages are sent at once into a stack on an embedded AWS, whose functions reach AWS and
 their provider through a proxy that throttles, fails or keeps silent. The embedded AWS is taken down
@@ -17,7 +17,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from actonce.cli.demo import Strategy
 from actonce.demo import records, requests
@@ -26,7 +25,7 @@ from actonce.embedded import functions, lifecycle
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
-from lab.bench.report import machine
+from lab.bench.report import machine, tell
 from lab.faults.figures import Figures, batches, count_run
 from lab.faults.kinds import MEASURED, PARAMETERS, QUIET_SECONDS
 from lab.faults.stack import under, unpublished
@@ -98,6 +97,7 @@ def main(
         list[str] | None, typer.Option(help="Which; may be given more than once. [all]")
     ] = None,
     strategy: Annotated[Strategy, typer.Option()] = Strategy.STEP_FUNCTIONS,
+    json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Run the failures and print what they showed."""
     if unknown := set(failure or ()) - set(MEASURED):
@@ -108,13 +108,9 @@ def main(
     except Failed as error:
         _SAY.print(str(error), style="red", markup=False)
         raise typer.Exit(2) from None
-    table = Table(*_HEADINGS.values(), box=None)
-    for row in rows:
-        told = (row["failure"], row["failed"]) if "failed" in row else map(row.get, _HEADINGS)
-        table.add_row(*map(str, told), style=None if row["good"] else "red")
-    console = Console(width=200, highlight=False)
-    console.print(f"{strategy.value}, {time.monotonic() - began:.0f} s in all", table)
-    console.print(machine("ministack", "boto3"))
+    inputs = {"strategy": strategy.value, "seconds": round(time.monotonic() - began, 1)}
+    report = {"inputs": inputs, "machine": machine("ministack", "boto3"), "rows": rows}
+    tell(report, _HEADINGS, as_json=json_)
     raise typer.Exit(0 if all(row["good"] for row in rows) else 1)
 
 

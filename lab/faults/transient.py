@@ -102,10 +102,12 @@ class Injector:
     Attributes:
         clock: seconds; the machine's, in tests any.
         counts: (what was called, its fate) to how often, in all failures since the first.
+        failures: name of each failure to the calls that did not pass in it.
     """
 
     clock: Callable[[], float] = time.time
     counts: Counter[tuple[str, Fate]] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
     failure: TransientFailure = NO_FAILURE
     began: float = 0.0
     _buckets: dict[str, TokenBucket] = field(default_factory=dict)
@@ -153,7 +155,7 @@ class Injector:
     @property
     def refused(self) -> int:
         """How many calls did not pass."""
-        return sum(number for (_, fate), number in self.counts.items() if fate is not Fate.PASSES)
+        return self.failures.total()
 
     def over_at(self, calls: Mapping[str, int]) -> float:
         """When the failure ends: the outage, the last failing `find`, or a quota.
@@ -196,4 +198,6 @@ class Injector:
         self.counts[what, fate] += 1
         if fate is Fate.PASSES:
             self._last_passed[what] = now
+        else:
+            self.failures[self.failure.name] += 1
         return fate

@@ -60,7 +60,7 @@ def test_a_call_over_its_quota_is_throttled_and_others_are_not(
     assert fates == [PASSES] * 25 + [THROTTLED]
     assert injector.meets(DYNAMODB, "PutItem") is PASSES
     assert injector.counts["StartExecution", THROTTLED] == 1
-    assert injector.refused == 1
+    assert injector.failures == {"throttled": 1}
     clock.now += 10
     assert injector.meets(STEP_FUNCTIONS, "StartExecution") is PASSES
     assert injector.share_of_quota({"StartExecution": 26}) == pytest.approx(26 / 85)
@@ -129,9 +129,6 @@ def test_a_provider_that_is_down_or_takes_no_more_is_a_book_that_is_closed(
     assert injector.refused == 1
     injector.change(MEASURED["dynamodb-down"])
     assert {_code(_met(injector, name)) for name in CALLS} == {"InternalServerError"}
-    throttled = as_answer(STEP_FUNCTIONS, THROTTLED)
-    assert _code(throttled) == "ThrottlingException"
-    assert isinstance(as_answer(SQS, Fate.UNANSWERED), Unanswered)
 
 
 @pytest.mark.parametrize("write", ["put", "fenced"])
@@ -146,6 +143,25 @@ def test_the_answer_of_the_first_effect_of_a_message_is_lost_and_find_fails(
     assert _code(_met(injector, "find")) == "ResourceNotFoundException"
     monkeypatch.setitem(PUT["Item"], "appointment_id", {"S": "2"})  # type: ignore[arg-type]
     assert _met(injector, write) == Forwarded()
+
+
+@pytest.mark.parametrize(
+    ("service", "fate", "status", "code"),
+    [
+        (STEP_FUNCTIONS, THROTTLED, 400, "ThrottlingException"),
+        (DYNAMODB, THROTTLED, 400, "ProvisionedThroughputExceededException"),
+        (SQS, THROTTLED, 400, "RequestThrottled"),
+        (DYNAMODB, FAILS, 500, "InternalServerError"),
+        (STEP_FUNCTIONS, FAILS, 503, "ServiceUnavailable"),
+    ],
+)
+def test_a_call_is_answered_as_its_service_answers(
+    service: str, fate: Fate, status: int, code: str
+) -> None:
+    answer = as_answer(service, fate)
+    assert isinstance(answer, Answered)
+    assert (answer.status, _code(answer)) == (status, code)
+    assert isinstance(as_answer(service, Fate.UNANSWERED), Unanswered)
 
 
 # ------------------------------------------------------------------ counting

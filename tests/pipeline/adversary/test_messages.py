@@ -75,8 +75,6 @@ def test_what_no_audit_wrote_is_never_replaced(tmp_path: Path, name: str) -> Non
 @pytest.mark.parametrize(
     "name", ["messages/mine.txt", "quarantine/part-1.txt", "cache/mine.txt", "messages"]
 )
-    "name", ["messages/mine.txt", "quarantine/part-1.txt", "cache/mine.txt", "messages"]
-)
 def test_what_no_audit_wrote_is_not_replaced_beside_an_audits_results_either(
     tmp_path: Path, name: str
 ) -> None:
