@@ -90,6 +90,7 @@ class Context:
     Attributes:
         letters: scans of DeadLetterQueue.
         unstarted: scans of UnstartedQueue.
+        is_replaced: whether the stack that was found is there no more.
         counts: messages of each queue, in flight or not.
         stopped: see `Stopped`.
         with_log: the stories whose deliveries were read from the log last, by their ids.
@@ -122,6 +123,7 @@ class Context:
         self.status = Cache(
             lambda: status(stack, datetime.now(UTC), audit, self.ended), STATUS_SECONDS
         )
+        self.is_replaced = Cache(stack.is_replaced, STATUS_SECONDS)
         self.with_log: dict[str, Story] = {}
         self.stopped = Cache(self._stopped, STATUS_SECONDS)
         self.jobs = Jobs(self._after_a_job)

@@ -341,6 +341,21 @@ class Stack:
         """Whether the effect is the example's appointments, and not a team's own function."""
         return "AppointmentsTableName" in self.outputs
 
+    def is_replaced(self) -> bool:
+        """Whether the stack that was found is gone, or another has its name; AWS is asked."""
+        try:
+            (now,) = self.aws.client("cloudformation").describe_stacks(StackName=self.name)[
+                "Stacks"
+            ]
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ValidationError":
+                return True
+            raise
+        told = {one["OutputKey"]: one.get("OutputValue") for one in now.get("Outputs", [])}
+        queues = ("RequestsQueueUrl", "UnstartedQueueUrl", "DeadLetterQueueUrl")
+        is_other = any(told.get(name) != self.outputs[name] for name in queues)
+        return is_other or now["StackStatus"].startswith("DELETE")
+
     def created_at(self) -> datetime:
         """When the stack was made (UTC); AWS is asked."""
         answer = self.aws.client("cloudformation").describe_stacks(StackName=self.name)

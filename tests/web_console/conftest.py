@@ -27,7 +27,7 @@ Open = Callable[..., Client]
 @pytest.fixture
 def ledger(moto_stack: Stack) -> Stack:
     """A stack with a ledger on moto, as far as the views ask it."""
-    deployed(moto_stack)
+    deployed(moto_stack, moto_stack.outputs)
     stack = with_log(with_ledger(moto_stack))
     topic = "arn:aws:sns:us-east-1:123456789012:alarms"
     return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=topic)
@@ -36,7 +36,7 @@ def ledger(moto_stack: Stack) -> Stack:
 @pytest.fixture
 def machine(moto_stack: Stack) -> Stack:
     """The same with a state machine in the ledger's place."""
-    deployed(moto_stack)
+    deployed(moto_stack, moto_stack.outputs)
     return with_executions(with_log(with_table(moto_stack)))
 
 

@@ -44,7 +44,7 @@ from tests.support.queues import (
     received,
     row,
 )
-from tests.support.stacks import TABLE, forbid
+from tests.support.stacks import TABLE, deployed, forbid
 from tests.web_console.asking import Client, console_of
 from tests.web_console.conftest import FIRST, Open
 from tests.web_console.stacks import (
@@ -94,6 +94,20 @@ def test_what_waits_is_grouped_the_longest_waiting_first(ledger: Stack, console:
         ("not_json", "1"),
     ]
     assert first.sure == 0
+
+
+@pytest.mark.parametrize("by_another", [True, False])
+def test_a_stack_that_was_replaced_or_deleted_is_not_said_to_be_clear(
+    ledger: Stack, console: Open, *, by_another: bool
+) -> None:
+    client = console(ledger)
+    assert client.get("/").problems == []
+    ledger.aws.client("cloudformation").delete_stack(StackName=ledger.name)
+    if by_another:
+        deployed(ledger, ledger.outputs | {"DeadLetterQueueUrl": "https://sqs.example/other"})
+    client.context.is_replaced.expire()
+    (problem,) = client.get("/").problems
+    assert "deleted or replaced" in problem
 
 
 def held_elsewhere(stack: Stack, _: Client) -> None:

@@ -60,6 +60,7 @@ def _waiting(context: Context) -> dict[str, Any]:
     return {
         "queues": [_queue(context, name) for name in QUEUES],
         "counts": context.counts.get(),
+        "is_replaced": context.is_replaced.get(),
         "jobs": [(job, progress) for job, progress in jobs if not progress.is_over],
     }
 
