@@ -82,9 +82,9 @@ _LETTERS: Kind[DeadLetter] = Kind(
 def list_(*, how: Many, at: Chosen) -> None:
     """List what waits for a decision, the longest first.
 
-    ActOnce posts a dead letter for a message that it cannot finish alone, and waits until somebody
-    decides. More than 50 are counted by kind; --each lists them all. An execution that somebody
-    stopped has no dead letter: actonce list --status aborted. Why a message waits:
+    ActOnce posts a dead letter for a message that it cannot finish alone, and waits 14 days at most
+    for somebody to decide. More than 50 are counted by kind; --each lists them all. An execution
+    that somebody stopped has no dead letter: actonce list --status aborted. Why a message waits:
 
     Examples:
 

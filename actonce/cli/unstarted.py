@@ -63,8 +63,8 @@ _DELIVERIES: Kind[Unstarted] = Kind(
 def list_(*, how: Many, at: Chosen) -> None:
     """List what could not be started, the oldest first.
 
-    They stay in UnstartedQueue until somebody sends them back or discards them. More than 50 are
-    counted by kind; --each lists them all. Why a delivery was not started:
+    They stay in UnstartedQueue, 14 days at most, until somebody sends them back or discards them.
+    More than 50 are counted by kind; --each lists them all. Why a delivery was not started:
 
     Example:
 

@@ -27,15 +27,16 @@ TERMS: Final[Mapping[str, str]] = {
     "attempt": "One invocation of your function with the message.",
     "conflict": "A message came with the id of an earlier one and another content. It is never "
     "acted on by itself.",
-    "dead letter": "ActOnce could not finish this message alone and waits until somebody decides.",
+    "dead letter": "ActOnce could not finish this message alone, and waits 14 days at most for "
+    "somebody to decide.",
     "decision": "Retry, perform, resolve or reject: what a person answers to a dead letter.",
     "delivery": "One copy of a message, as SQS handed it to the starter.",
     "duplicate": "Another delivery of a message that has its execution; it is suppressed.",
     "effect": "What your function does for a message, once.",
     "look-up": "Asking your function what became of a message whose attempt ended unclear.",
     "round": "An attempt that ended unclear, and a look-up that found no effect.",
-    "unstarted": "A delivery that was refused, or could not be started. It stays in UnstartedQueue "
-    "until somebody sends it back or discards it.",
+    "unstarted": "A delivery that was refused, or could not be started. It stays in "
+    "UnstartedQueue, 14 days at most, until somebody sends it back or discards it.",
 }
 """The words of this domain, for who has never read of it."""
 

@@ -197,7 +197,7 @@ def test_what_is_advised_on_a_kind_stands_above_its_list_and_is_offered_first(
         (
             "/dead-letters",
             "rejected",
-            "It did not happen: the function says that it never will.",
+            "For each of these: It did not happen",
             ["reject", "retry", "resolve"],
             ["retry", "perform", "resolve", "reject"],
         ),
