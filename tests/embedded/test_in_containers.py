@@ -24,7 +24,7 @@ ENGINE_REQUIRED = "ACTONCE_REQUIRE_CONTAINERS"
 """Set to 1 where a missing engine is a failure and not a reason to skip."""
 
 # Before the embedded AWS, which nobody needs where there is no engine.
-pytestmark = [pytest.mark.container, pytest.mark.usefixtures("engine")]
+pytestmark = [pytest.mark.container, pytest.mark.long, pytest.mark.usefixtures("engine")]
 
 Invoke = Callable[[str, str], Answer]
 
