@@ -40,7 +40,7 @@ def up(
 
     The stack is deployed by sam build and sam deploy. Harmless when it is up: a changed source or
     parameter is deployed, and nothing else happens. What cannot be deployed leaves what ran; a
-    parameter's name is looked at before anything is stopped. It keeps its port. Its data
+    parameter's name and value are looked at before anything is stopped. It keeps its port. Its data
     live until `actonce down`.
 
     With --project the whole of your template is deployed, with your functions. From then on actonce

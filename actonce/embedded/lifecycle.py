@@ -21,6 +21,7 @@ from actonce.embedded import (
     sam,
     serving,
 )
+from actonce.embedded import parameters as declared
 from actonce.embedded.sam import STACK_NAME
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths, State, is_server, running
@@ -132,10 +133,10 @@ UNDER_WAY = "under way"
 
 
 def check(paths: Paths, parameters: Mapping[str, str]) -> None:
-    """Whether the stack has these parameters; needs no server, and changes nothing.
+    """Whether the stack may have these parameters; needs no server, and changes nothing.
 
     Raises:
-        WrongUse: one is unknown.
+        WrongUse: one is unknown, or its value is none that its template allows.
     """
     _values(paths, parameters)
 
@@ -298,7 +299,7 @@ def _values(
     Those that are `kept` were given the last time.
 
     Raises:
-        WrongUse: one that is given is a parameter of neither.
+        WrongUse: one that is given is a parameter of neither, or may not have its value.
     """
     if not paths.is_project:
         template = nesting.read(own_template(paths, given))
@@ -317,14 +318,15 @@ def _values(
 
 
 def _check(given: Mapping[str, str], templates: Sequence[nesting.Template], *, kept: bool) -> None:
-    known = sorted({name for one in templates for name in one.parameters})
-    if unknown := sorted(given.keys() - known):
-        said = f"{templates[0].file.name} has no parameter {unknown[0]!r}; it has "
-        last = (
-            " It was given to the last up, which is remembered: name with --parameter all that you "
-            "want now."
-        )
-        raise WrongUse(f"{said}{', '.join(known)}.{last if kept else ''}")
+    try:
+        declared.check(given, templates)
+    except WrongUse as error:
+        if not kept:
+            raise
+        raise WrongUse(
+            f"{error} It was given to the last up, which is remembered: name with --parameter all "
+            "that you want now."
+        ) from error
 
 
 def _python_runtime() -> str:

@@ -25,6 +25,7 @@ import yaml
 from actonce.embedded import nesting
 from actonce.embedded.local_audit import is_audit, rewrite_audit
 from actonce.embedded.nesting import value_of
+from actonce.embedded.parameters import HERE
 
 VISIBILITY_TIMEOUT_SECONDS = 18
 STARTER_TIMEOUT_SECONDS = 16
@@ -42,9 +43,6 @@ BATCH_SIZE = 2
 
 _FUNCTIONS = ("AWS::Serverless::Function", "AWS::Lambda::Function")
 _RUN_HERE = ("python", "nodejs", "provided")
-
-_ALLOWED_HERE = {"StragglerMarginSeconds": {"MinValue": 1, "AllowedValues": []}}
-"""What ActOnce's template allows besides: here no cold start takes 10 s."""
 
 THEIRS = "EffectTimeoutSeconds"
 """What is not made shorter here where the effect is a team's: it ties their function's time-out."""
@@ -90,7 +88,7 @@ def rewrite(built: Path, settings: Settings) -> Path:
     if nesting.is_actonce(template):
         # Of a nested stack; `lambda_runtime` brings what is in it.
         template.get("Globals", {}).get("Function", {}).pop("Layers", None)
-        for name, allowed in _ALLOWED_HERE.items():
+        for name, allowed in HERE.items():
             template["Parameters"][name] |= allowed
         if "ConsumerFunction" in resources:
             _hurry_consumer(resources, values)

@@ -9,6 +9,7 @@ from typing import Final
 from pipeline.errors import CannotAudit
 
 GRACE: Final = timedelta(minutes=15)
+_LONGEST: Final = timedelta(days=36_500)
 
 
 class Status(IntEnum):
@@ -51,7 +52,7 @@ class Request:
     from_raw: bool = False
 
 
-def requested(
+def requested(  # noqa: C901 - one check after the other
     records: str,
     *,
     day: str | None = None,
@@ -85,9 +86,16 @@ def requested(
         raise CannotAudit(f"--from {first} is after --until {last}: exchange them.")
     if moment is not None and moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
+    for name in (records, out or ""):
+        if not _is_utf8(name):
+            raise CannotAudit(f"{name} is not UTF-8, and Java can name no such folder.")
     for one in (first, last, moment):
         if one is not None and not 2000 <= one.year < 2100:
             raise CannotAudit(f"Of {one} no records are kept.")
+    if not 0 <= grace <= _LONGEST.total_seconds():
+        raise CannotAudit(f"--grace {grace:g} is no number of seconds to wait for.")
+    if reach is not None and not 0 <= reach <= _LONGEST.days:
+        raise CannotAudit(f"--reach {reach} is no number of days.")
     return Request(
         records,
         out or records.rstrip("/") + "/audit",
@@ -99,6 +107,14 @@ def requested(
         by_executions,
         from_raw,
     )
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def parser() -> argparse.ArgumentParser:

@@ -9,10 +9,12 @@ import re
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from ministack.services import lambda_svc, scheduler
+from botocore.exceptions import ClientError
+from ministack.services import lambda_svc
 from ministack.services import stepfunctions as sfn
 from ministack.services.cloudformation import provisioners as cfn
 
@@ -83,6 +85,59 @@ def test_an_execution_that_exists_already_has_another_error(stack: Stack) -> Non
         assert error_of(stack, "states:startExecution", again) == "ExecutionAlreadyExists"
 
 
+# --------------------------------------------------------------------------- CloudFormation
+
+
+@contextmanager
+def created(stack: Stack, resource: dict[str, Any]) -> Iterator[str]:
+    """The status of a stack of this resource, when CloudFormation has made it or gone back."""
+    cloudformation, name = stack.aws.client("cloudformation"), f"gap-{uuid.uuid4()}"
+    template = {"Resources": {"Only": resource}}
+    cloudformation.create_stack(StackName=name, TemplateBody=json.dumps(template))
+
+    def ended() -> str:
+        (one,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
+        return one["StackStatus"] if one["StackStatus"].endswith("COMPLETE") else ""
+
+    try:
+        yield wait_until(ended)
+    finally:
+        cloudformation.delete_stack(StackName=name)
+
+
+@pytest.mark.long
+def test_alarm_of_two_metrics_is_refused(stack: Stack) -> None:
+    metric = {"Metric": {"Namespace": "AWS/SQS", "MetricName": "m"}, "Period": 60, "Stat": "Sum"}
+    alarm = {
+        "Metrics": [
+            {"Id": "a", "MetricStat": metric, "ReturnData": False},
+            {"Id": "b", "Expression": "a > 0"},
+        ],
+        "EvaluationPeriods": 1,
+        "Threshold": 0,
+        "ComparisonOperator": "GreaterThanThreshold",
+    }
+    with (
+        created(stack, {"Type": "AWS::CloudWatch::Alarm", "Properties": alarm}) as status,
+        open_gap("CloudFormation makes alarms of several metrics; local_stack may keep them"),
+    ):
+        assert status == "ROLLBACK_COMPLETE"
+
+
+@pytest.mark.long
+def test_there_is_no_emr_serverless(stack: Stack) -> None:
+    application = {
+        "Type": "AWS::EMRServerless::Application",
+        "Properties": {"Type": "SPARK", "ReleaseLabel": "emr-spark-8.0.0"},
+    }
+    # Once it does not raise any more, embedded/local_audit.py need not make a function of it.
+    with (
+        pytest.raises(ClientError, match="Unrecognized resource types"),
+        created(stack, application),
+    ):
+        pass
+
+
 # --------------------------------------------------------------------------- other services
 
 
@@ -101,6 +156,25 @@ def test_reading_a_log_gives_no_token_for_more(
         assert "nextToken" not in answer
 
 
+@pytest.mark.long
+def test_scheduler_leaves_its_time_out_of_the_input(stack: Stack) -> None:
+    name = f"gap-{uuid.uuid4()}"
+    queue = stack.sqs.create_queue(QueueName=name)["QueueUrl"]
+    arn = stack.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
+    a_minute_ago = datetime.now(UTC) - timedelta(minutes=1)
+    given = '{"scheduled": "<aws.scheduler.scheduled-time>"}'
+    stack.aws.client("scheduler").create_schedule(
+        Name=name,
+        ScheduleExpression=f"at({a_minute_ago:%Y-%m-%dT%H:%M:%S})",
+        FlexibleTimeWindow={"Mode": "OFF"},
+        Target={"Arn": arn["Attributes"]["QueueArn"], "RoleArn": ROLE, "Input": given},
+    )
+
+    (message,) = wait_until(lambda: stack.sqs.receive_message(QueueUrl=queue).get("Messages"))
+    with open_gap("test_audit_night.py need not put it in"):
+        assert message["Body"] == given
+
+
 # --------------------------------------------------------------------------- its source
 
 NESTED = cfn._cfn_nested_stack_deploy
@@ -117,18 +191,14 @@ NESTED = cfn._cfn_nested_stack_deploy
         ("expand_nested", NESTED, r"_parse_template\(template_body\)", "_apply_transforms"),
         ("keep_attributes", NESTED, r"child_name, child_logical_id,\s+\)", None),
         ("retain_nested", cfn._cfn_nested_stack_delete, r"_delete_resource\(", "DeletionPolicy"),
-        # In local_stack.py: it need not be so short, nor leave alarms of several metrics out.
+        # In local_stack.py: it need not be so short.
         ("LOCAL_RETRY", sfn, r"_scaled_sleep\(min\(sleep_sec, 60\)\)", "JitterStrategy"),
-        ("rewrite", cfn._cw_metric_alarm_record, "metric math. is not supported", None),
-        # In local_audit.py it need be no function; in test_audit_night.py, time need not be put in.
-        ("_function", cfn, "AWS::CloudFormation::Stack", "AWS::EMRServerless"),
-        ("scheduled_input", scheduler, "def _tick_schedules", "scheduled-time"),
     ],
 )
 def test_what_is_worked_around_is_there(
     what_can_go: str, source: Any, says: str, does_not_say: str | None
 ) -> None:
     text = inspect.getsource(source)
-    with open_gap(f"{what_can_go}, in actonce/embedded/server.py or where the row says"):
+    with open_gap(f"{what_can_go} in actonce/embedded/server.py"):
         assert re.search(says, text)
         assert does_not_say is None or does_not_say not in text

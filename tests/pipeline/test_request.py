@@ -25,6 +25,11 @@ from tests.pipeline.streams_on_disk import DAY, performed, write
         ({"since": "2026-02-01", "until": DAY}, "after"),
         ({"day": "0001-01-01"}, "no records"),
         ({"as_of": "9999-12-31T00:00:00Z"}, "no records"),
+        ({"grace": float("nan")}, "--grace"),
+        ({"grace": -1.0}, "--grace"),
+        ({"reach": -1}, "--reach"),
+        ({"reach": 10**9}, "--reach"),
+        ({"out": "\udcff"}, "UTF-8"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(asked: dict[str, Any], said: str) -> None:

@@ -7,27 +7,37 @@ from pathlib import Path
 
 import pytest
 
-from actonce.embedded import lifecycle, nesting, serving
+from actonce.embedded import lifecycle, nesting, parameters, serving
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed, WrongUse
 
 
-def test_each_parameter_that_is_set_here_is_one_of_a_template() -> None:
-    known = [nesting.read(PROJECT / name).parameters for name in ("template.yaml", "locks.yaml")]
-    assert lifecycle.LOCAL_PARAMETERS.keys() <= {*known[0], *known[1]}
+def test_what_the_template_has_by_default_and_what_is_set_here_is_allowed() -> None:
+    given: set[str] = set()
+    for name in ("template.yaml", "locks.yaml"):
+        template = nesting.read(PROJECT / name)
+        here = {n: v for n, v in lifecycle.LOCAL_PARAMETERS.items() if n in template.parameters}
+        usual = {n: str(one.get("Default", "")) for n, one in template.parameters.items()}
+        parameters.check(usual | here, [template])
+        given |= here.keys()
+    assert given == lifecycle.LOCAL_PARAMETERS.keys()
 
 
-def test_an_unknown_parameter_is_told_with_the_template_that_it_is_meant_for() -> None:
+def test_a_wrong_parameter_is_told_with_the_template_that_it_is_meant_for() -> None:
     paths = Paths(Path("home"))
     assert lifecycle.own_template(paths, {}) == PROJECT / "template.yaml"
     assert lifecycle.own_template(paths, {"Strategy": "lease"}) == PROJECT / "locks.yaml"
     lifecycle.check(paths, {"Strategy": "ledger", "ClockSkewSeconds": "0"})
-    with pytest.raises(
-        WrongUse, match=r"template\.yaml has no parameter 'ClockSkewSeconds'; it has"
+    for given, said in (
+        ({"ClockSkewSeconds": "0"}, r"template\.yaml has no parameter 'ClockSkewSeconds'; it has "),
+        ({"Strategy": "step-functions"}, r"locks\.yaml: .* not in AllowedValues: .*ledger.*lease"),
+        ({"EffectTimeoutSeconds": "abc"}, r"template\.yaml: .*not a valid Number"),
+        ({"EffectTimeoutSeconds": "891"}, "not greater than 890"),
     ):
-        lifecycle.check(paths, {"ClockSkewSeconds": "0"})
+        with pytest.raises(WrongUse, match=said):
+            lifecycle.check(paths, given)
 
 
 def test_nothing_is_stopped_or_deployed_for_what_cannot_be(
