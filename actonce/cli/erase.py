@@ -1,11 +1,7 @@
 """`actonce erase`: the content of one message."""
 
-from typing import Annotated
-
-import typer
-
 from actonce.cli import tables
-from actonce.cli.options import check_id, of_a_stack
+from actonce.cli.options import MessageId, check_id, of_a_stack
 from actonce.operate.erasing import look
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
@@ -15,10 +11,7 @@ from actonce.terminal.errors import Failed
 
 @of_a_stack(asks=True)
 def erase(
-    message_id: Annotated[
-        str,
-        typer.Argument(metavar="MESSAGE_ID", help="The message's id, or its execution's name."),
-    ],
+    message_id: MessageId,
     *,
     at: Chosen,
 ) -> None:

@@ -32,6 +32,9 @@ Profile = Annotated[
     typer.Option(metavar="NAME", help="AWS, with this profile's credentials."),
 ]
 Region = Annotated[str | None, typer.Option(metavar="NAME", help="AWS, in this Region.")]
+MessageId = Annotated[
+    str, typer.Argument(metavar="MESSAGE_ID", help="The message's id, or its execution's name.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 

@@ -1,12 +1,8 @@
 """`actonce where`: the story of one message."""
 
-from typing import Annotated
-
-import typer
-
 from actonce.cli import tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
-from actonce.cli.options import Json, check_id, of_a_stack
+from actonce.cli.options import Json, MessageId, check_id, of_a_stack
 from actonce.messages.message_summary import Summary, seen_nowhere, summarize
 from actonce.messages.story import read_story
 from actonce.stack.endpoint import Chosen
@@ -19,10 +15,7 @@ from actonce_core.records import timestamp
 @of_a_stack()
 @of_own_effects(shown=True)
 def where(
-    message_id: Annotated[
-        str,
-        typer.Argument(metavar="MESSAGE_ID", help="The message's id, or its execution's name."),
-    ],
+    message_id: MessageId,
     *,
     own: EffectsPlace,
     at: Chosen,

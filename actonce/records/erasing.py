@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from actonce.terminal.errors import Failed
+from actonce_core import strict_json
 from actonce_core.execution import execution_name
 from actonce_core.histories.events import json_object
 from actonce_core.transient import error_code
@@ -112,7 +113,7 @@ def without_content(records: bytes, message_id: str) -> tuple[bytes, int, int]:
 
     Returns:
         The lines; how many of them are other ones; how many may be of the message, and were left
-        as they are, because they are no JSON.
+        as they are, because they are no strict JSON.
     """
     name = execution_name(message_id)
     # A name is the same text however JSON writes it; an id that is no name may be written in more
@@ -137,11 +138,11 @@ def without_content(records: bytes, message_id: str) -> tuple[bytes, int, int]:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """The JSON values of a line, on which Firehose may put several."""
+    """The JSON values of a line, on which Firehose may put several; strict, as the audit's are."""
     decoder, rest = json.JSONDecoder(), text.lstrip()
     while rest:
-        value, end = decoder.raw_decode(rest)
-        yield value
+        _, end = decoder.raw_decode(rest)
+        yield strict_json.parse(rest[:end])
         rest = rest[end:].lstrip()
 
 

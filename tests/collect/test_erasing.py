@@ -98,7 +98,15 @@ def test_only_the_messages_own_records_change_also_two_on_a_line() -> None:
     assert second.startswith(json.dumps(quoting).encode())
 
 
-@pytest.mark.parametrize("broken", [b'{"detail": {"name": "order-17"', b"\xff order-17"])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b'{"detail": {"name": "order-17"',
+        b"\xff order-17",
+        # The audit reads none of it; written anew, it would be a record.
+        b'{"detail": {"name": "order-17", "input": "{}", "status": 1, "status": "SUCCEEDED"}}',
+    ],
+)
 def test_a_line_that_may_be_of_it_and_is_no_json_is_counted_and_left(broken: bytes) -> None:
     lines = broken + b"\n" + json.dumps(event("order-17", "RUNNING")).encode() + b"\n"
     left, changed, unread = without_content(lines, "order-17")
