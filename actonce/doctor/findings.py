@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
-from actonce.doctor.facts import Facts, NotSeen, Queue, seen, there
+from actonce.doctor.facts import Facts, Function, NotSeen, Queue, Unseen, seen, there
 
 _DAY = 24 * 60 * 60
 _KEPT_LONGEST = 14 * _DAY
@@ -117,7 +117,7 @@ def effect_time_out(facts: Facts) -> Found:
 
 
 def effect_version(facts: Facts) -> Found:
-    """The effect's function is a published version, which no deployment changes."""
+    """What executions call is a published version, which no deployment changes, and is deployed."""
     function = there(facts.effect)
     if function is not None and not function.is_version:
         yield _twice(
@@ -125,12 +125,15 @@ def effect_version(facts: Facts) -> Found:
             "executions are open is theirs as well: with a longer time-out it could act after it "
             "was looked up, and be asked again. Name a version of it with EffectFunctionArn."
         )
-    elif function is not None and (since := seen(function.deployed_since)):
-        yield _advice(
-            f"{function.name} is what executions call, and its {' and '.join(since)} are not what "
-            "is deployed by now. SAM publishes a version when the function's own text changes, not "
-            "a parameter's value: name that value in its VersionDescription, and deploy."
-        )
+    looks_up = None if isinstance(facts.find, Unseen) else facts.find  # which `functions` tells
+    named = [one for one in (looks_up, function) if isinstance(one, Function)]
+    for one in {one.arn: one for one in named}.values():
+        if since := seen(one.deployed_since):
+            yield _advice(
+                f"{one.name} is what executions call, and its {' and '.join(since)} are not what "
+                "is deployed by now. SAM publishes a version when the function's own text changes, "
+                "not a parameter's value: name that value in its VersionDescription, and deploy."
+            )
 
 
 def consumer_time_out(facts: Facts) -> Found:

@@ -80,6 +80,11 @@ FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
     ({"effect": of_cards("")}, "effect-version", Hazard.TWICE),
     ({"effect": of_cards(":live")}, "effect-version", Hazard.TWICE),
     ({"effect": replace(EFFECT, deployed_since=("code",))}, "effect-version", Hazard.NONE),
+    (
+        {"find": Function(f"{LAMBDA}:looks:1", 5, deployed_since=("variables",))},
+        "effect-version",
+        Hazard.NONE,
+    ),
     (LEDGER | {"starter": replace(CONSUMER, timeout=60)}, "consumer-time-out", Hazard.TWICE),
     ({"feeds": (OURS, OTHER)}, "feeding", Hazard.TWICE),
     ({"feeds": (replace(OURS, reports_failures=False),)}, "feeding", Hazard.LOST),

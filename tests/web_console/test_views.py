@@ -110,6 +110,15 @@ def test_a_stack_that_was_replaced_or_deleted_is_not_said_to_be_clear(
     assert "deleted or replaced" in problem
 
 
+def test_a_stack_that_cannot_be_asked_for_is_not_said_to_be_there(
+    ledger: Stack, console: Open
+) -> None:
+    client = console(ledger)
+    forbid(client.context.stack, "cloudformation", "DescribeStacks")
+    (problem,) = client.get("/").problems
+    assert "could not be read" in problem
+
+
 def held_elsewhere(stack: Stack, _: Client) -> None:
     dead(stack, "m-1")
     hold(stack, stack.dead_letter_queue)
