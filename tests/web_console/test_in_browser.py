@@ -143,6 +143,7 @@ def test_a_kind_is_decided_on_by_keyboard_alone(ledger: Stack, opens: Opens) -> 
     page.wait_for("document.querySelector('#job')?.innerText.includes('finished')")
     client.finish()
     assert {row(ledger, f"m-{one:02}")["outcome"] for one in range(3)} == {"rejected"}
+    page.wait_for("document.readyState == 'complete'")  # before, no script hears a key
     page.press("g", "m")
     page.wait_for("location.pathname == '/messages'")
     assert page.complaints == []
