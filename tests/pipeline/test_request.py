@@ -46,6 +46,14 @@ def test_where_little_is_to_be_read_starting_is_most_of_the_work(
     assert not is_brief(requested("s3://records/", out=str(tmp_path)))
     monkeypatch.setattr(job, "_LITTLE", 100)
     assert not is_brief(requested(str(root)))
+    cache = tmp_path / "records" / "audit" / "cache"
+    cache.mkdir(parents=True)
+    for day in {path.parent.name.removeprefix("dt=") for path in root.rglob("dt=*/*")}:
+        (cache / f"{day}.manifest").touch()
+    assert is_brief(requested(str(root)))  # as every day is cached
+    assert not is_brief(requested(str(root), from_raw=True))
+    (cache / "rows").write_bytes(bytes(1000))
+    assert not is_brief(requested(str(root)))
 
 
 def test_without_java_it_says_so_in_one_sentence(
