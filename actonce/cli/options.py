@@ -31,6 +31,14 @@ Profile = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="AWS, with this profile's credentials."),
 ]
+ConfigEnv = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="AWS, as samconfig.toml's section of this name says: stack_name, region, profile  "
+        "[default]",
+    ),
+]
 Region = Annotated[str | None, typer.Option(metavar="NAME", help="AWS, in this Region.")]
 MessageId = Annotated[
     str, typer.Argument(metavar="MESSAGE_ID", help="The message's id, or its execution's name.")
@@ -42,6 +50,7 @@ _WHERE = {
     "stack_name": StackName,
     "embedded": Embedded,
     "aws": OnAws,
+    "config_env": ConfigEnv,
     "profile": Profile,
     "region": Region,
 }

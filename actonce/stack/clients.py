@@ -48,7 +48,10 @@ _CALLER_CONFIG = Config(connect_timeout=2, read_timeout=3, retries={"total_max_a
 _IF_EMBEDDED = (
     "If you mean this folder's embedded AWS: it is not up, and actonce up brings it up. If AWS, "
 )
-_NO_REGION = f"{_IF_EMBEDDED}no Region is set: say --region, or set AWS_REGION."
+_NO_REGION = (
+    f"{_IF_EMBEDDED}no Region is set: say --region, set AWS_REGION, or write region into "
+    "samconfig.toml."
+)
 _NO_CREDENTIALS = (
     f"{_IF_EMBEDDED}no credentials were found ({{error}}): say --profile, or set the usual "
     "variables."
@@ -101,7 +104,8 @@ class Aws:
         """The client of a service.
 
         Raises:
-            Failed: no Region or credentials are set.
+            WrongUse: no Region is set.
+            Failed: no such profile, or AWS cannot be reached.
         """
         if service not in self._clients:
             self._clients[service] = self.fresh(service)
@@ -111,12 +115,13 @@ class Aws:
         """A client of its own, for who wants other time-outs, or no call made twice.
 
         Raises:
-            Failed: no Region or credentials are set.
+            WrongUse: no Region is set.
+            Failed: no such profile, or AWS cannot be reached.
         """
         try:
             return self._make(service, config)
         except NoRegionError as error:
-            raise Failed(_NO_REGION) from error
+            raise WrongUse(_NO_REGION) from error
         except ProfileNotFound as error:
             raise Failed(f"{error}: see aws configure list-profiles.") from error
         except BotoCoreError as error:
@@ -127,7 +132,7 @@ class Aws:
         """The Region in which it works.
 
         Raises:
-            Failed: none is set.
+            WrongUse: none is set.
         """
         return str(self.client("cloudformation").meta.region_name)
 

@@ -8,7 +8,7 @@ that is up, or was, is meant until somebody says otherwise.
 import ipaddress
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -32,9 +32,23 @@ class Chosen:
 
     stack_name: str | None = None
     embedded: bool | None = None
+    config_env: str | None = None
     profile: str | None = None
     region: str | None = None
     yes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What samconfig.toml says of one environment.
+
+    Attributes:
+        section: where it says that, for a person: `[prod] of samconfig.toml`.
+        said: those of `stack_name`, `region` and `profile` that it has.
+    """
+
+    section: str = ""
+    said: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +74,8 @@ class Place:
         profile: None for what the usual variables and files say.
         region: likewise.
         shown_profile: the profile that credentials may come from, to be told of.
+        stack: the stack's name, where a command wants one.
+        by_file: what of this samconfig.toml says, and where; empty: nothing.
     """
 
     endpoint_url: str | None = None
@@ -67,6 +83,8 @@ class Place:
     profile: str | None = None
     region: str | None = None
     shown_profile: str | None = None
+    stack: str = DEFAULT_STACK
+    by_file: str = ""
 
     @property
     def is_aws(self) -> bool:
@@ -74,37 +92,47 @@ class Place:
         return not self.is_embedded and not is_loopback(self.endpoint_url)
 
 
-def decide(chosen: Chosen, variables: Mapping[str, str], embedded: Embedded | None) -> Place:
+def decide(
+    chosen: Chosen,
+    variables: Mapping[str, str],
+    embedded: Embedded | None,
+    configured: Callable[[], Configured],
+) -> Place:
     """Where a command works.
 
     The first of these that says something decides:
 
-    1. `--embedded`; or `--aws`, `--profile` or `--region`, each of which means AWS.
+    1. `--embedded`; or `--aws`, `--config-env`, `--profile` or `--region`, each of which means AWS.
     2. `AWS_ENDPOINT_URL`, which names a place. Profiles and keys name none, so they do not decide.
     3. The embedded AWS of this folder, if it is up. If it was and does not answer: nothing.
-    4. AWS, by the usual variables and files.
+    4. AWS, by the usual variables, samconfig.toml and the usual files, in this order.
+
+    There is one stack on the embedded AWS, so that what variables and samconfig.toml say of its
+    name is about AWS.
 
     Args:
         chosen: what was said.
         variables: the environment's.
         embedded: that was brought up in this folder; None: none was, or it was stopped.
+        configured: reads samconfig.toml; called only where it counts.
 
     Raises:
         WrongUse: what was said contradicts itself, or the variables.
         Failed: the embedded AWS is meant, and is not up.
     """
     if chosen.embedded:
-        if chosen.profile or chosen.region:
+        if chosen.config_env or chosen.profile or chosen.region:
             raise WrongUse(
-                "--embedded has no profiles and one Region: leave --profile and --region out, or "
-                "say --aws."
+                "--embedded has no profiles and one Region: leave --config-env, --profile and "
+                "--region out, or say --aws."
             )
-        return _up(embedded)
+        return _up(chosen, embedded)
     endpoint = variables.get(ENDPOINT) or None
     of_aws = " and ".join(
         option
         for option, said in (
             ("--aws", chosen.embedded is False),
+            ("--config-env", chosen.config_env),
             ("--profile", chosen.profile),
             ("--region", chosen.region),
         )
@@ -118,16 +146,28 @@ def decide(chosen: Chosen, variables: Mapping[str, str], embedded: Embedded | No
     if not of_aws:
         named = endpoint is None or (embedded is not None and endpoint == embedded.endpoint_url)
         if named and embedded is not None:
-            return _up(embedded)
+            return _up(chosen, embedded)
+    shown, stack = chosen.profile or _profile_of(variables), chosen.stack_name
+    region = chosen.region or variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION")
+    said = {
+        "stack_name": stack if stack is not None else variables.get(STACK_NAME) or None,
+        "region": region or None,
+        "profile": shown or variables.get("AWS_ACCESS_KEY_ID") or None,
+    }
+    file = configured()
+    of_file = {name: value for name, value in file.said.items() if said[name] is None}
+    stack = (said | of_file)["stack_name"]
     return Place(
         endpoint_url=endpoint,
-        profile=chosen.profile,
-        region=chosen.region or variables.get("AWS_REGION") or None,
-        shown_profile=chosen.profile or _profile_of(variables),
+        profile=chosen.profile or of_file.get("profile"),
+        region=(said | of_file)["region"],
+        shown_profile=shown or of_file.get("profile"),
+        stack=DEFAULT_STACK if stack is None else stack,
+        by_file=f"{', '.join(of_file)} by {file.section}" if of_file else "",
     )
 
 
-def _up(embedded: Embedded | None) -> Place:
+def _up(chosen: Chosen, embedded: Embedded | None) -> Place:
     if embedded is None:
         raise Failed("The embedded AWS is not up: actonce up brings it up; or say --aws.")
     if embedded.endpoint_url is None:
@@ -135,7 +175,8 @@ def _up(embedded: Embedded | None) -> Place:
             f"The embedded AWS of {embedded.folder} was up and does not answer any more: actonce "
             "up brings it up again, actonce down forgets it. For AWS itself say --aws."
         )
-    return Place(embedded.endpoint_url, is_embedded=True)
+    stack = DEFAULT_STACK if chosen.stack_name is None else chosen.stack_name
+    return Place(embedded.endpoint_url, is_embedded=True, stack=stack)
 
 
 def _profile_of(variables: Mapping[str, str]) -> str | None:
@@ -146,31 +187,18 @@ def _profile_of(variables: Mapping[str, str]) -> str | None:
     return variables.get("AWS_DEFAULT_PROFILE") or variables.get("AWS_PROFILE") or None
 
 
-def stack_name(
-    chosen: Chosen,
-    place: Place,
-    variables: Mapping[str, str],
-    of_samconfig: Callable[[], str | None],
-) -> str:
-    """The name of the stack: as it was said; or `ACTONCE_STACK_NAME`, samconfig.toml's, `actonce`.
-
-    On the embedded AWS of this folder there is one stack, so that what the variable and the file
-    say is about AWS.
-    """
-    if chosen.stack_name is not None:
-        return chosen.stack_name
-    if place.is_embedded:
-        return DEFAULT_STACK
-    return variables.get(STACK_NAME) or of_samconfig() or DEFAULT_STACK
-
-
 def options(chosen: Chosen, name: str) -> str:
     """What a command line needs to work there as well, with a blank before it; or nothing.
 
     All that was said; and the stack's name, whoever said it, unless nobody has to say it.
     """
     named = None if name == DEFAULT_STACK and chosen.stack_name is None else name
-    told = {"--stack-name": named, "--profile": chosen.profile, "--region": chosen.region}
+    told = {
+        "--stack-name": named,
+        "--config-env": chosen.config_env,
+        "--profile": chosen.profile,
+        "--region": chosen.region,
+    }
     said = [f" {option} {shlex.quote(value)}" for option, value in told.items() if value]
     if chosen.embedded is not None:
         said.append(" --embedded" if chosen.embedded else " --aws")
@@ -195,7 +223,7 @@ def line(place: Place, stack: str | None, account: str | None, region: str | Non
         told = [f"At {place.endpoint_url} ({ENDPOINT})"]
     told += [f"stack {stack}"] if stack is not None else []
     told += [f"profile {place.shown_profile}"] if place.is_aws and place.shown_profile else []
-    return ", ".join(told)
+    return ", ".join(told) + (f" ({place.by_file})" if place.by_file else "")
 
 
 def is_loopback(url: str | None) -> bool:

@@ -8,13 +8,14 @@ from typing import Final
 
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths, read_state, running
-from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, options, stack_name
+from actonce.stack.endpoint import Chosen, Configured, Embedded, Place, decide, line, options
 from actonce.stack.sources import misfit, version
 from actonce.terminal import output as console
 from actonce.terminal.errors import WrongUse
 
 _NOT_CHOSEN = Chosen()
 _SAMCONFIG: Final = "samconfig.toml"
+_OF_SAMCONFIG: Final = ("stack_name", "region", "profile")
 
 
 def find_aws(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
@@ -48,42 +49,49 @@ def find_stack(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Stack:
         WrongUse: see there.
     """
     place = _place(chosen)
-    name = stack_name(chosen, place, os.environ, lambda: samconfigs_name(_here()))
     aws = _aws(place)
-    where = _tell(aws, place, name, asks=changes and not chosen.yes)
-    stack = replace(Stack.find(aws, name), options=options(chosen, name), where=where)
+    where = _tell(aws, place, place.stack, asks=changes and not chosen.yes)
+    found = Stack.find(aws, place.stack)
+    stack = replace(found, options=options(chosen, place.stack), where=where)
     told = misfit(stack.called, stack.version, version())
     if told is not None:
         console.say_warning(told)
     return stack
 
 
-def samconfigs_name(folder: Path) -> str | None:
-    """The stack's name by the nearest samconfig.toml, in a folder or above it.
+def configured(folder: Path, env: str | None) -> Configured:
+    """What the nearest samconfig.toml says of an environment, in a folder or above it.
 
-    As SAM reads it: what is for `deploy` stands in front of what is for all commands. None: there
-    is no such file, or it names no stack.
+    As SAM reads it: what is for `deploy` stands in front of what is for all commands.
+
+    Args:
+        folder: where a person is.
+        env: the environment that was said; None: `default`, which need not be there.
 
     Raises:
-        WrongUse: it cannot be read.
+        WrongUse: the file cannot be read, or does not have what was said.
     """
-    file = next(
-        (one / _SAMCONFIG for one in (folder, *folder.parents) if (one / _SAMCONFIG).is_file()),
-        None,
-    )
+    folders = (folder, *folder.parents)
+    file = next((one / _SAMCONFIG for one in folders if (one / _SAMCONFIG).is_file()), None)
     if file is None:
-        return None
+        if env is not None:
+            raise WrongUse(f"--config-env {env}: there is no {_SAMCONFIG} here, nor above.")
+        return Configured()
+    told = os.path.relpath(file, folder)
     try:
-        said = tomllib.loads(file.read_text("utf-8")).get("default", {})
-        names = [
-            said.get(command, {}).get("parameters", {}).get("stack_name")
-            for command in ("deploy", "global")
-        ]
-    except (OSError, ValueError, AttributeError) as error:
-        raise WrongUse(
-            f"{file} cannot be read for the stack's name ({error}): mend it, or say --stack-name."
-        ) from error
-    return next((name for name in names if isinstance(name, str) and name), None)
+        document = tomllib.loads(file.read_text("utf-8"))
+        if env is not None and env not in document:
+            envs = ", ".join(name for name in document if name != "version")
+            raise WrongUse(f"--config-env {env}: {told} has {envs or 'no environment'}.")
+        said = document.get(env or "default", {})
+        both = [said.get(one, {}).get("parameters", {}) for one in ("global", "deploy")]
+        values = {name: (both[0] | both[1]).get(name) for name in _OF_SAMCONFIG}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise WrongUse(f"{told} cannot be read ({error}): mend it.") from error
+    return Configured(
+        f"[{env or 'default'}] of {told}",
+        {name: value for name, value in values.items() if isinstance(value, str) and value},
+    )
 
 
 def _place(chosen: Chosen) -> Place:
@@ -92,7 +100,8 @@ def _place(chosen: Chosen) -> Place:
     if chosen.embedded is not False and read_state(paths) is not None:
         state = running(paths)
         embedded = Embedded(paths.home, state.endpoint_url if state is not None else None)
-    return decide(chosen, os.environ, embedded)
+    env = chosen.config_env
+    return decide(chosen, os.environ, embedded, lambda: configured(_here(), env))
 
 
 def _aws(place: Place) -> Aws:
@@ -102,16 +111,16 @@ def _aws(place: Place) -> Aws:
 
 def _tell(aws: Aws, place: Place, name: str | None, *, asks: bool) -> str:
     """Say where it works, and return that; ask, where something is to be changed on AWS."""
-    if not place.is_aws:
-        told = line(place, name, None, None)
+    region = account = None
+    try:
+        if place.is_aws:
+            region = aws.region_name  # without one nothing is found: so said first
+            caller = aws.caller()
+            account = caller.account if caller is not None else None
+    finally:  # what fails may be by what samconfig.toml says
+        told = line(place, name, account, region)
         console.say(told)
-        return told
-    region = aws.region_name  # without one nothing is found: so said first
-    caller = aws.caller()
-    account = caller.account if caller is not None else None
-    told = line(place, name, account, region)
-    console.say(told)
-    if asks:
+    if asks and place.is_aws:
         _ask(told)
     return told
 

@@ -13,9 +13,9 @@ import pytest
 from moto import mock_aws
 
 from actonce.stack.clients import Aws, Stack
-from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, options, stack_name
+from actonce.stack.endpoint import Chosen, Configured, Embedded, Place, decide, line, options
 from actonce.stack.sources import version
-from actonce.stack.target import find_aws, find_stack, samconfigs_name
+from actonce.stack.target import configured, find_aws, find_stack
 from actonce.terminal.errors import Failed, WrongUse
 from tests import terminal
 from tests.support.stacks import with_outputs
@@ -27,6 +27,7 @@ CRASHED = Embedded(Path("/clone/.actonce"), None)
 EMBEDDED = Place(HERE, is_embedded=True)
 KEYS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
 PROD = {"AWS_PROFILE": "prod"}
+FILE = Configured("[default] of f", {"stack_name": "shop", "region": "eu-west-1", "profile": "p"})
 
 # --------------------------------------------------------------------------- the rule
 
@@ -59,7 +60,9 @@ NOT_AWS = WrongUse, "leave --profile and --region out"
         (Chosen(embedded=True, profile="p"), {}, UP, (WrongUse, "--embedded has no profiles")),
         (Chosen(embedded=True, region="r"), {}, UP, (WrongUse, "--embedded has no profiles")),
         (Chosen(embedded=False), {"AWS_ENDPOINT_URL": OTHER}, UP, (WrongUse, "is not AWS")),
+        (Chosen(embedded=True, config_env="e"), {}, UP, (WrongUse, "--embedded has no profiles")),
         (Chosen(profile="p", region="r"), {"AWS_ENDPOINT_URL": HERE}, UP, NOT_AWS),
+        (Chosen(config_env="e"), {"AWS_ENDPOINT_URL": HERE}, UP, (WrongUse, "leave --config-env")),
     ],
 )
 def test_the_first_that_says_something_decides(
@@ -69,11 +72,11 @@ def test_the_first_that_says_something_decides(
     place: Place | tuple[type[Failed], str],
 ) -> None:
     if isinstance(place, Place):
-        assert decide(chosen, variables, embedded) == place
+        assert decide(chosen, variables, embedded, Configured) == place
         return
     error, told = place
     with pytest.raises(Failed, match=told) as raised:
-        decide(chosen, variables, embedded)
+        decide(chosen, variables, embedded, Configured)
     assert type(raised.value) is error
 
 
@@ -96,36 +99,65 @@ def test_only_an_emulator_on_this_machine_may_be_changed_unasked(
     assert not EMBEDDED.is_aws
 
 
-def test_the_stack_is_the_one_that_was_said_or_the_variables_or_samconfigs_or_actonce() -> None:
-    variable = {"ACTONCE_STACK_NAME": "of-variable"}
-    for chosen, place, variables, name in (
-        (Chosen("said"), Place(), variable, "said"),
-        (Chosen(), Place(), variable, "of-variable"),
-        (Chosen(), Place(), {"ACTONCE_STACK_NAME": ""}, "of-file"),
-        (Chosen(), EMBEDDED, variable, "actonce"),  # there is one stack
-        (Chosen("actonce/Once"), EMBEDDED, variable, "actonce/Once"),
-    ):
-        assert stack_name(chosen, place, variables, lambda: "of-file") == name
-    assert stack_name(Chosen(), Place(), {}, lambda: None) == "actonce"
+@pytest.mark.parametrize(
+    ("chosen", "variables", "stack", "region", "profile", "by_file"),
+    [
+        (Chosen(), {}, "shop", "eu-west-1", "p", "stack_name, region, profile"),
+        (Chosen(config_env="prod"), {}, "shop", "eu-west-1", "p", "stack_name, region, profile"),
+        (Chosen("said", region="r", profile="q"), {}, "said", "r", "q", ""),
+        (Chosen(), {"AWS_DEFAULT_REGION": "r"} | PROD, "shop", "r", None, "stack_name"),
+        (Chosen(), {"AWS_REGION": "r"} | KEYS, "shop", "r", None, "stack_name"),
+        (Chosen(), {"ACTONCE_STACK_NAME": "v"}, "v", "eu-west-1", "p", "region, profile"),
+        (Chosen("said"), {"ACTONCE_STACK_NAME": "v"}, "said", "eu-west-1", "p", "region, profile"),
+        (Chosen(""), {"ACTONCE_STACK_NAME": ""}, "", "eu-west-1", "p", "region, profile"),
+    ],
+)
+def test_samconfig_stands_below_what_is_said_and_the_variables(
+    chosen: Chosen,
+    variables: Mapping[str, str],
+    stack: str,
+    region: str,
+    profile: str | None,
+    by_file: str,
+) -> None:
+    place = decide(chosen, variables, UP if chosen.config_env else None, lambda: FILE)
+    assert (place.stack, place.region, place.profile) == (stack, region, profile)
+    assert place.by_file == (f"{by_file} by [default] of f" if by_file else "")
+    assert place.by_file in line(place, place.stack, None, None)
+
+
+def test_on_the_embedded_aws_there_is_one_stack() -> None:
+    variables = {"ACTONCE_STACK_NAME": "v"}
+    assert decide(Chosen(), variables, UP, lambda: FILE) == EMBEDDED
+    assert decide(Chosen("actonce/Once"), variables, UP, lambda: FILE).stack == "actonce/Once"
 
 
 def test_samconfig_is_read_as_sam_reads_it(tmp_path: Path) -> None:
     below = tmp_path / "functions" / "more"
     below.mkdir(parents=True)
-    assert samconfigs_name(below) is None
+    assert configured(below, None) == Configured()
+    with pytest.raises(WrongUse, match=r"--config-env prod: .*no samconfig\.toml"):
+        configured(below, "prod")
     file = tmp_path / "samconfig.toml"
-    of_all = '[default.global.parameters]\nstack_name = "all"\n'
-    for text, name in (
-        (of_all, "all"),
-        (of_all + '[default.deploy.parameters]\nstack_name = "shop"\n', "shop"),
-        ('[default.deploy.parameters]\nregion = "eu-west-1"\n', None),
+    file.write_text(
+        '[default.global.parameters]\nstack_name = "all"\nregion = "r"\n'
+        '[default.deploy.parameters]\nstack_name = "shop"\nprofile = ""\n'
+        '[prod.deploy.parameters]\nprofile = "prod"\ncapabilities = ["X"]\n'
+    )
+    assert configured(below, None).said == {"stack_name": "shop", "region": "r"}
+    prod = configured(below, "prod")
+    assert prod == Configured("[prod] of ../../samconfig.toml", {"profile": "prod"})
+    with pytest.raises(WrongUse, match=r"--config-env test: .*has default, prod"):
+        configured(below, "test")
+    for text in (
+        "= no toml",
+        "default = 3",
+        "[default]\ndeploy = 3",
+        "[default.global]\nparameters = 3",
     ):
         file.write_text(text)
-        assert samconfigs_name(below) == name
-    for text in ("= no toml", "default = 3", "[default]\ndeploy = 3"):
-        file.write_text(text)
-        with pytest.raises(WrongUse, match=r"samconfig\.toml cannot be read .*--stack-name"):
-            samconfigs_name(below)
+        with pytest.raises(WrongUse, match=r"samconfig\.toml cannot be read"):
+            configured(below, None)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +167,7 @@ def test_samconfig_is_read_as_sam_reads_it(tmp_path: Path) -> None:
         (Chosen(), "shop", " --stack-name shop"),  # as the variable, or samconfig.toml, says
         (Chosen("shop/Once", region="eu-west-1"), "shop/Once", " --stack-name shop/Once --region"),
         (Chosen(profile="a b"), "actonce", " --profile 'a b'"),
+        (Chosen(config_env="prod"), "actonce", " --config-env prod"),
         (Chosen("actonce", embedded=True, yes=True), "actonce", " --stack-name actonce --embedded"),
         (Chosen(embedded=False), "actonce", " --aws"),
     ],
@@ -191,11 +224,26 @@ def test_a_profile_is_named_and_one_that_is_not_there_said(
     credentials = tmp_path / "credentials"
     credentials.write_text("[prod]\naws_access_key_id = a\naws_secret_access_key = b\n")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(credentials))
+    monkeypatch.chdir(tmp_path)
     find_stack(Chosen(profile="prod"))
     assert capfd.readouterr() == ("", f"{ON_AWS}, profile prod\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     with pytest.raises(Failed, match=r"\(nosuch\) could not be found: see aws configure"):
         find_aws(Chosen(profile="nosuch"))
+
+
+def test_what_samconfig_says_is_told_also_where_it_is_wrong(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "samconfig.toml").write_text('[prod.deploy.parameters]\nprofile = "gone"\n')
+    with pytest.raises(Failed, match=r"\(gone\) could not be found"):
+        find_stack(Chosen(config_env="prod"))
+    assert "profile gone (profile by [prod] of samconfig.toml)" in capfd.readouterr().err
 
 
 # --------------------------------------------------------------------------- nested stacks
