@@ -22,8 +22,9 @@ def erase(
     before. What remembers the id stays: a duplicate is still not acted on. It shows what it would
     erase and what it cannot, and asks.
 
-    An open message is refused: decide it, send it back or discard it first. Erase the effect's own
-    data yourself, and keep what its look-up looks for.
+    An open message is refused: decide it, send it back or discard it first. So is one that failed
+    or was aborted undecided, while it can be continued. Erase the effect's own data yourself, and
+    keep what its look-up looks for.
 
     Example:
 

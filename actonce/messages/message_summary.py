@@ -113,6 +113,9 @@ STATES: Final[Mapping[StateName, State]] = {
 }
 """Every state that a message can be in, in the order in which it may pass through them."""
 
+BROKEN_OFF: Final = ("failed", "aborted", "timed_out")
+"""States in which nobody has decided, and Step Functions may continue for `REDRIVEN_FOR`."""
+
 WAITING: Final[StateName] = "waiting_for_decision"
 
 _OF_STATUS: Final[Mapping[str, StateName]] = {
@@ -349,7 +352,7 @@ def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> st
         return _not_started(story) if state == "not_started" else _forgotten(story)
     if state == "retrying" or (state == "at_work" and story.row is not None):
         return _retrying(story) if story.row is None else _row_goes_on(story, story.row)
-    if story.execution is not None and state in _BROKEN_OFF:
+    if story.execution is not None and state in BROKEN_OFF:
         return _broken_off(story, story.execution, state)
     return {
         "not_seen": f"No part of the stack has seen a message {story.message_id!r}.",
@@ -360,7 +363,6 @@ def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> st
     }.get(state, STATES[state].means)
 
 
-_BROKEN_OFF = ("failed", "aborted", "timed_out")
 _TELL_STATE: Final[frozenset[Part]] = frozenset({"execution", "row"})
 """What tells the state; where both were read and it is not known, that is kept no more."""
 
@@ -634,7 +636,7 @@ def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> Advi
         return _what_to_decide(story, letter)
     if (doubt := _doubt(story, state)) is not None:
         return Advice(doubt)
-    if story.execution is not None and state in _BROKEN_OFF:
+    if story.execution is not None and state in BROKEN_OFF:
         return _how_to_continue(story, story.execution)
     said = None
     if any(not entry.is_conflict for entry in story.unstarted):

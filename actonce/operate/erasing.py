@@ -11,7 +11,14 @@ from typing import Final
 
 from botocore.exceptions import ClientError
 
-from actonce.messages.message_summary import STATES, StateName, seen_nowhere, state_of
+from actonce.messages.message_summary import (
+    BROKEN_OFF,
+    REDRIVEN_FOR,
+    STATES,
+    StateName,
+    seen_nowhere,
+    state_of,
+)
 from actonce.messages.story import Story, read_story
 from actonce.records import erasing
 from actonce.records.collect import EXECUTIONS_KEPT
@@ -49,11 +56,10 @@ class Erasing:
         """
         if self.row:
             self._erase_in_row()
-        lines, s3 = 0, self.stack.aws.client("s3")
-        for one in self.records:
-            bucket = self.stack.outputs["RecordsBucketName"]
-            lines += erasing.erase(s3, bucket, one.key, self.story.message_id)
-        return lines
+        if not self.records:
+            return 0
+        bucket, s3 = self.stack.outputs["RecordsBucketName"], self.stack.aws.client("s3")
+        return erasing.erase(s3, bucket, [one.key for one in self.records], self.story.message_id)
 
     def _erase_in_row(self) -> None:
         try:
@@ -107,7 +113,8 @@ def look(stack: Stack, message_id: str) -> Erasing:
         message_id: the producer's id, or the name of its execution.
 
     Raises:
-        Failed: the stack does not know the message, or it is open, or nobody can tell.
+        Failed: the stack does not know the message, or it is open or can be continued, or nobody
+            can tell.
     """
     story = read_story(stack, message_id, log=False)
     if not story.is_known:
@@ -132,6 +139,15 @@ def _refuse_open(stack: Stack, story: Story) -> None:
             f"It is open ({STATES[state].label}): erase it when it has ended. See actonce where "
             f"{story.execution_name}{stack.options}."
         )
+    execution = story.execution
+    if execution is not None and state in BROKEN_OFF:
+        until = (execution.stopped_at or story.read_at) + REDRIVEN_FOR
+        if story.read_at <= until:
+            raise Failed(
+                f"It is {STATES[state].label} and undecided, and would be recorded anew if it went "
+                f"on: decide it first (actonce dead-letters retry {story.execution_name}"
+                f"{stack.options}), or erase it after {until:%Y-%m-%d}, when nothing continues it."
+            )
     if story.unstarted or story.seen.held_elsewhere:
         raise Failed(
             "It lies in UnstartedQueue, or may, for another reader holds some of that: send it "

@@ -7,17 +7,22 @@ person wrote a note; `effects`, whose exported items are the effect's own.
 Invariant: what the audit judges by stays, so that no message is lost, or acted on twice, by it.
 """
 
+import contextlib
 import gzip
+import io
 import json
 import re
+import tempfile
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 
 from botocore.exceptions import ClientError
 
+from actonce.terminal import output as console
 from actonce.terminal.errors import Failed
 from actonce_core import strict_json
 from actonce_core.execution import execution_name
@@ -49,7 +54,7 @@ class Held:
 
 
 def held(s3: "S3Client", bucket: str, message_id: str, since: date | None) -> list[Held]:
-    """The files that hold content of a message, or may.
+    """The files that hold content of a message, or may; read line by line.
 
     Args:
         s3: a client.
@@ -57,30 +62,47 @@ def held(s3: "S3Client", bucket: str, message_id: str, since: date | None) -> li
         message_id: as the stack's tables keep it.
         since: no record of the message is in a folder of before; None: that is not known.
     """
-    read = (_read(s3, bucket, key, message_id)[1] for key in _keys(s3, bucket, since))
-    return [one for one in read if one.lines or one.unread]
+    keys, found = list(_keys(s3, bucket, since)), []
+    with console.progress("Reading records", len(keys)) as bar:
+        for number, key in enumerate(keys, 1):
+            one = _copied(s3, bucket, key, message_id)
+            found += [one] if one.lines or one.unread else []
+            bar.update(number)
+    return found
 
 
-def erase(s3: "S3Client", bucket: str, key: str, message_id: str) -> int:
-    """Write one file anew without the message's content; how many lines are other ones now.
+def erase(s3: "S3Client", bucket: str, keys: Sequence[str], message_id: str) -> int:
+    """Write files anew without the message's content; how many lines are other ones now.
 
-    Whoever reads it meanwhile has the old file or the new one, whole. Repeated, it changes nothing.
+    Whoever reads one meanwhile has the old file or the new one, whole. Repeated, it changes
+    nothing. The new one is written to a temporary file here first, and none is held in memory.
 
     Raises:
-        Failed: somebody else wrote the file at the same time; it is theirs.
+        Failed: somebody else wrote a file at the same time; it is theirs.
     """
-    content, one = _read(s3, bucket, key, message_id)
-    if one.lines:
-        try:
-            s3.put_object(Bucket=bucket, Key=key, Body=content, IfMatch=one.version)
-        except ClientError as error:
-            if error_code(error) not in ("PreconditionFailed", "ConditionalRequestConflict"):
-                raise
-            raise Failed(
-                f"s3://{bucket}/{key} was written by another at this moment; what was erased "
-                "before it stays erased. Give the same command again."
-            ) from error
-    return one.lines
+    lines = 0
+    with console.progress("Erasing", len(keys)) as bar:
+        for number, key in enumerate(keys, 1):
+            with tempfile.TemporaryFile() as new:
+                one = _copied(s3, bucket, key, message_id, new)
+                if one.lines:
+                    new.seek(0)
+                    _replace(s3, bucket, one, new)
+            lines += one.lines
+            bar.update(number)
+    return lines
+
+
+def _replace(s3: "S3Client", bucket: str, one: Held, new: IO[bytes]) -> None:
+    try:
+        s3.put_object(Bucket=bucket, Key=one.key, Body=new, IfMatch=one.version)
+    except ClientError as error:
+        if error_code(error) not in ("PreconditionFailed", "ConditionalRequestConflict"):
+            raise
+        raise Failed(
+            f"s3://{bucket}/{one.key} was written by another at this moment; what was erased "
+            "before it stays erased. Give the same command again."
+        ) from error
 
 
 def _keys(s3: "S3Client", bucket: str, since: date | None) -> Iterator[str]:
@@ -93,48 +115,58 @@ def _keys(s3: "S3Client", bucket: str, since: date | None) -> Iterator[str]:
                     yield one["Key"]
 
 
-def _read(s3: "S3Client", bucket: str, key: str, message_id: str) -> tuple[bytes, Held]:
-    """A file as it is without the message's content, and what it holds as yet."""
+def _copied(
+    s3: "S3Client", bucket: str, key: str, message_id: str, new: IO[bytes] | None = None
+) -> Held:
+    """What a file holds of the message as yet; without that, and packed alike, it goes to `new`."""
     answer = s3.get_object(Bucket=bucket, Key=key)
-    content, version = answer["Body"].read(), answer["ETag"]
-    packed = content.startswith(_GZIP)
-    try:
-        plain = gzip.decompress(content) if packed else content
-    except (OSError, EOFError, zlib.error):
-        return content, Held(key, version, 0, 1)
-    plain, lines, unread = without_content(plain, message_id)
-    if lines:
-        content = gzip.compress(plain, mtime=0) if packed else plain
-    return content, Held(key, version, lines, unread)
+    told: Counter[str] = Counter()
+    with contextlib.ExitStack() as opened:
+        body = cast("io.RawIOBase", answer["Body"])
+        source: io.BufferedReader[io.RawIOBase] | gzip.GzipFile = opened.enter_context(
+            io.BufferedReader(body)
+        )
+        to: IO[bytes] | gzip.GzipFile | None = new
+        if source.peek(len(_GZIP)).startswith(_GZIP):
+            source = gzip.GzipFile(fileobj=source)
+            if new is not None:
+                to = opened.enter_context(gzip.GzipFile("", "wb", fileobj=new, mtime=0))
+        try:
+            for line, what in without_content(source, message_id):
+                told[what] += 1
+                if to is not None:
+                    to.write(line)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            return Held(key, answer["ETag"], 0, 1)
+    return Held(key, answer["ETag"], told["erased"], told["unread"])
 
 
-def without_content(records: bytes, message_id: str) -> tuple[bytes, int, int]:
-    """Lines of records without a message's content.
+def without_content(
+    records: Iterable[bytes], message_id: str
+) -> Iterator[tuple[bytes, Literal["kept", "erased", "unread"]]]:
+    """Lines of records without a message's content, and what became of each.
 
-    Returns:
-        The lines; how many of them are other ones; how many may be of the message, and were left
-        as they are, because they are no strict JSON.
+    One that may be of the message and is no strict JSON is `unread`, and as it was.
     """
     name = execution_name(message_id)
     # A name is the same text however JSON writes it; an id that is no name may be written in more
     # than one way, and no line can be passed over by its text.
     sign = name.encode() if name == message_id else b""
-    if sign not in records:
-        return records, 0, 0
-    lines, changed, unread = records.split(b"\n"), 0, 0
-    for number, line in enumerate(lines):
+    for line in records:
         if sign not in line:
+            yield line, "kept"
             continue
         try:
             values = list(_values(line.decode("utf-8-sig")))
             erased = [_erased(value, message_id, name) for value in values]
         except (ValueError, RecursionError):
-            unread += 1
+            yield line, "unread"
             continue
-        if erased != values:
-            changed += 1
-            lines[number] = b"".join(json.dumps(one).encode() for one in erased)
-    return b"\n".join(lines), changed, unread
+        if erased == values:
+            yield line, "kept"
+        else:
+            end = b"\n" if line.endswith(b"\n") else b""
+            yield b"".join(json.dumps(one).encode() for one in erased) + end, "erased"
 
 
 def _values(text: str) -> Iterator[Any]:

@@ -2,12 +2,17 @@
 
 import gzip
 import json
+import tracemalloc
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from moto.stepfunctions.models import stepfunctions_backends
 
 from actonce.operate.erasing import look
 from actonce.stack.clients import Stack
+from actonce.terminal import output as console
 from actonce.terminal.errors import Failed
 from actonce_core.locking.locks import Completed, Ledger, Outcome
 from tests.cli.conftest import Actonce
@@ -56,11 +61,18 @@ def begun(moto_stack: Stack) -> Stack:
     return with_executions(with_table(deployed(moto_stack)), ID)
 
 
+def stop(stack: Stack, days_ago: float) -> None:
+    """Its execution was aborted then."""
+    stack.stepfunctions.stop_execution(executionArn=stack.execution_arn(ID))
+    (machine,) = stepfunctions_backends["123456789012"]["us-east-1"].state_machines
+    machine.executions[0].stop_date = datetime.now(UTC) - timedelta(days=days_ago)
+
+
 @pytest.fixture
 def ended(begun: Stack) -> Stack:
-    """The same, when that was stopped, with its records in a bucket."""
+    """The same, when that was stopped too long ago to be continued, with records in a bucket."""
     stack = begun
-    stack.stepfunctions.stop_execution(executionArn=stack.execution_arn(ID))
+    stop(stack, 14.1)
     row = {"message_id": ID, "fingerprint": "f", "first_seen": f"{DAY}T09:30:00.000Z"}
     row |= {"memory": stack.state_machine}
     stack.dynamodb.put_item(TableName=TABLE, Item={k: {"S": v} for k, v in row.items()})
@@ -113,6 +125,40 @@ def test_a_file_that_another_writes_meanwhile_is_theirs(ended: Stack) -> None:
     assert look(ended, ID).run() == 2
 
 
+def test_a_file_is_never_held_whole(ended: Stack) -> None:
+    size = 40_000_000
+    own, other = gzip.decompress(records(ID)), b'{"of": "another"}'.ljust(999) + b"\n"
+    plain = f"executions/dt={DAY}/plain"
+    put(ended, FILE, gzip.compress(own + other * (size // 1000), mtime=0))
+    put(ended, plain, own + other)
+    tracemalloc.start()
+    try:
+        assert look(ended, ID).run() == 2
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < size / 4
+    assert look(ended, ID).records == []
+    changed, untouched = kept(ended, plain).splitlines(keepends=True)
+    assert (SECRET.encode() in changed, untouched) == (False, other)
+    assert gzip.decompress(kept(ended, FILE)) == changed + other * (size // 1000)
+
+
+def test_how_far_it_is_is_shown(ended: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(ended, f"effects/dt={DAY}/none", b"")
+    told: list[Any] = []
+
+    @contextmanager
+    def progress(text: str, total: int) -> Any:
+        told.append((text, total))
+        yield type("Bar", (), {"update": lambda _, done: told.append(done)})()
+
+    monkeypatch.setattr(console, "progress", progress)
+    look(ended, ID).run()
+    (_, both), *reading, (_, one), done = told
+    assert (both, reading, one, done) == (2, [1, 2], 1, 1)
+
+
 @pytest.mark.parametrize("status", ["IN_PROGRESS", "dead_letter"])
 def test_a_row_that_is_open_is_refused_also_if_it_was_done_when_it_was_shown(
     ledger: Stack, status: str
@@ -154,7 +200,10 @@ def test_what_runs_is_unknown_waits_unstarted_or_cannot_be_told_is_refused(begun
         look(begun, ID)
     with pytest.raises(Failed):
         look(begun, "a typo")
-    begun.stepfunctions.stop_execution(executionArn=begun.execution_arn(ID))
+    stop(begun, 13.9)
+    with pytest.raises(Failed, match=rf"aborted.*actonce dead-letters retry {ID}.* or .*after 20"):
+        look(begun, ID)
+    stop(begun, 14.1)
     assert look(begun, ID).records == []
     begun.sqs.send_message(
         QueueUrl=begun.unstarted_queue, MessageBody=json.dumps({"message_id": ID})

@@ -67,6 +67,13 @@ def streams(message_id: str) -> Iterator[tuple[str, list[Any]]]:
     yield "effects", [{"Item": item(message_id)}, {"Keys": {}, "NewImage": item(message_id)}]
 
 
+def erased(lines: bytes, message_id: str) -> tuple[bytes, int, int]:
+    """The lines without its content; how many are other ones, and how many were not read."""
+    told = list(without_content(lines.splitlines(keepends=True), message_id))
+    what = [one for _, one in told]
+    return b"".join(line for line, _ in told), what.count("erased"), what.count("unread")
+
+
 def judged(stream: str, lines: bytes) -> list[Any]:
     """What the audit makes of a file."""
     return list(rows_of(f"file:///records/{stream}/dt=2026-01-31/one.jsonl", lines))
@@ -76,14 +83,14 @@ def judged(stream: str, lines: bytes) -> list[Any]:
 def test_what_is_left_is_judged_as_before_and_has_no_content(message_id: str) -> None:
     for stream, records in streams(message_id):
         lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records).encode()
-        left, changed, unread = without_content(lines, message_id)
+        left, changed, unread = erased(lines, message_id)
         told = judged(stream, lines.replace(f'"note": "{SECRET}"'.encode(), b'"note": null'))
         assert judged(stream, left) == told
         assert all(row[2] is not None for row in told), "each is a record"
         assert SECRET.encode() not in left
         assert json.dumps(SECRET)[1:-1].encode() not in left
         assert (changed, unread) == (len(records) - (stream == "executions"), 0)
-        assert without_content(left, message_id) == (left, 0, 0)
+        assert erased(left, message_id) == (left, 0, 0)
 
 
 def test_only_the_messages_own_records_change_also_two_on_a_line() -> None:
@@ -91,7 +98,7 @@ def test_only_the_messages_own_records_change_also_two_on_a_line() -> None:
     quoting = event(other, "RUNNING", input=json.dumps({"message_id": other, "body": own}))
     line = json.dumps(quoting) + json.dumps(event(own, "RUNNING"))
     lines = f"{json.dumps(quoting)}\n{line}\n".encode()
-    left, changed, _ = without_content(lines, own)
+    left, changed, _ = erased(lines, own)
     first, second, end = left.split(b"\n")
     assert (first, end, changed) == (json.dumps(quoting).encode(), b"", 1)
     assert judged("executions", second + b"\n") == judged("executions", line.encode() + b"\n")
@@ -109,6 +116,6 @@ def test_only_the_messages_own_records_change_also_two_on_a_line() -> None:
 )
 def test_a_line_that_may_be_of_it_and_is_no_json_is_counted_and_left(broken: bytes) -> None:
     lines = broken + b"\n" + json.dumps(event("order-17", "RUNNING")).encode() + b"\n"
-    left, changed, unread = without_content(lines, "order-17")
+    left, changed, unread = erased(lines, "order-17")
     assert (left.split(b"\n")[0], changed, unread) == (broken, 1, 1)
-    assert without_content(broken.replace(b"17", b"18"), "order-17")[1:] == (0, 0)
+    assert erased(broken.replace(b"17", b"18"), "order-17")[1:] == (0, 0)
