@@ -21,20 +21,20 @@ Edge = tuple[str, str]
 
 WORDS: dict[Edge, str] = {
     ("PerformEffect", "End"): "performed:\\nthe happy path is one state",
-    ("PerformEffect", "PerformEffect"): "\\nnothing happened:\\nup to 24 retries",
+    ("PerformEffect", "PerformEffect"): "nothing happened: try again" + 6 * "\\n",
     ("PerformEffect", "TellDeadLetter"): "Rejected, or nothing\\nhappened each time",
     ("PerformEffect", "AwaitStraggler"): "no clear answer, or redriven:\\nit may have happened",
     ("AwaitStraggler", "FindEffect"): "nothing can be\\nat work any more",
-    ("FindEffect", "FindEffect"): "look-up failed:\\nup to 24\\nretries",
+    ("FindEffect", "FindEffect"): "look-up failed:\\ntry again",
     ("FindEffect", "Performed?"): "look-up answered",
     ("FindEffect", "TellDeadLetter"): "look-up failed\\neach time",
     ("Performed?", "Done"): "it happened",
     ("Performed?", "PerformEffect"): "it did not happen:\\nperform it,\\nin 3 rounds at most",
     ("Performed?", "TellDeadLetter"): "it did not happen in 3 rounds,\\nor no clear answer",
-    ("TellDeadLetter", "TellDeadLetter"): "event failed:\\ntry again, twice",
+    ("TellDeadLetter", "TellDeadLetter"): "\\nevent failed:\\ntry again, twice",
     ("TellDeadLetter", "DeadLetter"): "event sent, or given up",
     ("DeadLetter", "DeadLetter"): "letter not posted:\\ntry again",
-    ("DeadLetter", "TellDecision"): "a person decides\\n(waits up to 14 days)",
+    ("DeadLetter", "TellDecision"): "a person decides",
     ("TellDecision", "TellDecision"): "event failed:\\ntry again, twice",
     ("TellDecision", "Decision"): "event sent, or given up",
     ("Decision", "PerformEffect"): "perform; or retry, where\\nit did not happen",
@@ -100,8 +100,10 @@ def dot(definition: dict[str, Any]) -> str:
         lines.append(f'  "{name}" [{marked}, shape={shape}, style="{style}", fillcolor="{fill}"];')
     for edge in dict.fromkeys(edges(definition)):
         look = _LOOKS.get(edge, "")
+        # From the left, and set off from lines: a browser's font may be wider than this one.
+        words = "".join(f"    {line}    \\l" for line in WORDS[edge].split("\\n"))
         marked = f'id="edge_{edge[0]}_{edge[1]}"'
-        lines.append(f'  "{edge[0]}" -> "{edge[1]}" [{marked}, label="{WORDS[edge]}"{look}];')
+        lines.append(f'  "{edge[0]}" -> "{edge[1]}" [{marked}, label="{words}"{look}];')
     return "\n".join([*lines, "}", ""])
 
 

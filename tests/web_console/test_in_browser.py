@@ -9,6 +9,7 @@ import uvicorn
 
 from actonce.console.access import TOKEN as TOKEN_NAME
 from actonce.console.app import app
+from actonce.console.machine_picture import machine_picture
 from actonce.console.server import listening
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
@@ -23,6 +24,7 @@ from tests.web_console.stacks import (
     retried_by_a_colleague,
     unstart,
 )
+from tests.web_console.test_machine_picture import STATIC, SVG, walked
 
 Opens = Callable[..., tuple[Page, Client, Callable[[], None]]]
 
@@ -245,3 +247,27 @@ def test_nothing_is_wider_than_the_window(ledger: Stack, opens: Opens) -> None:
             )
             assert cut == [], path
             assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+CROSSED = """(() => {
+  const points = [...document.querySelectorAll('.edge path')].flatMap(line =>
+    Array.from({ length: line.getTotalLength() / 2 }, (_, at) =>
+      line.getPointAtLength(2 * at).matrixTransform(line.getScreenCTM())));
+  return [...document.querySelectorAll('.edge text')].filter(words => {
+    const read = document.createRange(), text = words.textContent;
+    read.setStart(words.firstChild, text.length - text.trimStart().length);
+    read.setEnd(words.firstChild, Math.max(text.trimEnd().length, read.startOffset));
+    const { left, right, top, bottom } = read.getBoundingClientRect();
+    return points.some(({ x, y }) => x > left && x < right && y > top && y < bottom);
+  }).map(words => words.textContent);
+})()"""
+
+
+def test_no_words_of_the_pictures_lie_on_a_line(browser: Browser) -> None:
+    way = ("PerformEffect", "again", "AwaitStraggler", "FindEffect", "again", "Performed?")
+    style = "".join((STATIC / name).read_text() for name in ("console.css", "machine_picture.css"))
+    for steps in (walked(), walked(*way, *way, "TellDeadLetter", "DeadLetter", "TellDecision")):
+        with browser.window(width=1280) as page:
+            page.driven.set_content(f"<style>{style}</style>{machine_picture(SVG, steps)}")
+            assert page.evaluate("document.querySelectorAll('.edge text').length") > 20
+            assert page.evaluate(CROSSED) == []

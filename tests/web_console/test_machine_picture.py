@@ -91,6 +91,12 @@ def test_each_state_and_each_transition_of_the_definition_is_in_the_picture() ->
         assert "visited" in found[f"state_{source}"]
 
 
+def test_the_picture_tells_no_number_that_a_deployment_may_change() -> None:
+    # Retries are others on the embedded AWS, and a decision's time is a parameter.
+    told = " ".join(one.text or "" for one in ET.fromstring(SVG).iter() if one.tag.endswith("text"))
+    assert set(re.findall(r"\d+", told)) == {"3"}
+
+
 def test_what_another_versions_machine_has_is_told_as_text_and_nothing_in_the_picture_acts() -> (
     None
 ):
