@@ -138,7 +138,7 @@ def _paused(found: Status) -> str:
 
 def _alarms(found: Status, now: datetime) -> str:
     if found.alarms is None:
-        return _not_seen(found, "alarms", "")
+        return _not_seen(found, "alarms", "no data yet")
     told = [f"{one.name} (for {age(one.since, now)})" for one in found.alarms]
     return ", ".join(told) or "none is on"
 

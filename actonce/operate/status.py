@@ -84,7 +84,7 @@ class Status:
         version: of the release that it was deployed from; None: it does not say it.
         strategy: the parameter Strategy; None: it does not say it.
         executions: None where there are none, or they could not be seen.
-        alarms: that are on; None: they could not be seen.
+        alarms: that are on; None: they could not be seen, or CloudWatch has no data for any yet.
         audited: of the last audit's summary `from` and `to` (the days that it judged),
             `generated_at`, `sentence` and `exit_status`, with its age in seconds and its severity
             (`audit_summary.SEVERITIES`); None: there is none of this stack at hand, or it could not
@@ -306,20 +306,22 @@ def _executions(listed: _Listed | None, letters: int) -> Executions | None:
     )
 
 
-def _alarms(stack: Stack) -> tuple[Alarm, ...]:
-    """The alarms that tell the stack's topic, and are on."""
+def _alarms(stack: Stack) -> tuple[Alarm, ...] | None:
+    """The alarms that tell the stack's topic, and are on; None: none has any data yet."""
     topic = stack.outputs["AlarmTopicArn"]
     pages = stack.aws.client("cloudwatch").get_paginator("describe_alarms")
+    told = [
+        one
+        for page in pages.paginate(ActionPrefix=topic, AlarmTypes=["MetricAlarm", "CompositeAlarm"])
+        for one in (*page.get("MetricAlarms", []), *page.get("CompositeAlarms", []))
+        if topic in one["AlarmActions"]  # a prefix has more than one
+    ]
+    if told and all(one["StateValue"] == "INSUFFICIENT_DATA" for one in told):
+        return None
     found = [
         Alarm(one["AlarmName"], one["StateUpdatedTimestamp"].astimezone(UTC))
-        for page in pages.paginate(
-            ActionPrefix=topic,
-            StateValue="ALARM",
-            AlarmTypes=["MetricAlarm", "CompositeAlarm"],
-        )
-        for one in (*page.get("MetricAlarms", []), *page.get("CompositeAlarms", []))
-        # Asked for above, as far as whoever answers can tell; a prefix has more than one.
-        if topic in one["AlarmActions"] and one["StateValue"] == "ALARM"
+        for one in told
+        if one["StateValue"] == "ALARM"
     ]
     return tuple(sorted(found, key=lambda one: one.since))
 

@@ -109,6 +109,16 @@ def test_it_counts_what_waits_and_hides_it_from_nobody(stack: Stack) -> None:
     }
 
 
+def test_that_no_alarm_has_data_yet_is_not_told_as_that_none_is_on(stack: Stack) -> None:
+    assert status(stack, NOW).alarms == ()
+    alarm(stack, "another-stacks", "OK", action="arn:aws:sns:us-east-1:123456789012:others")
+    alarm(stack, "one", "INSUFFICIENT_DATA")
+    unknown = status(stack, NOW)
+    assert (unknown.as_json()["alarms"], unknown.not_seen) == (None, {})
+    alarm(stack, "two", "OK")
+    assert status(stack, NOW).alarms == ()
+
+
 def test_what_keeps_failing_is_told_by_the_starters_word_though_sqs_leaves_it_out(
     stack: Stack,
 ) -> None:
@@ -337,6 +347,8 @@ WORK = Executions(Counted(3), Counted(60, more=True), Counted(1))
         (FOUND, "requests queue 0, 9 in flight 40 s or more", ""),
         (FOUND, "Last audit of 2026-01-30; clean; made 2 h ago: All 5 messages", ""),
         (FOUND, "Waits for nobody", ""),
+        (FOUND, "Alarms none is on", ""),
+        (replace(FOUND, alarms=None), "Alarms no data yet", ""),
         (
             replace(FOUND, queues=QUEUES | {"unstarted": Depth(2, 0, 0, None)}),
             "not started about 2 not known actonce unstarted list",
