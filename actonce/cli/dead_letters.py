@@ -20,7 +20,7 @@ from actonce.messages.dead_letters import (
     look,
     none_seen,
 )
-from actonce.messages.filters import Listing
+from actonce.messages.filters import Listing, reason_in_words
 from actonce.messages.message_summary import as_argument, summarize
 from actonce.messages.story import Seen, read_story
 from actonce.operate.decisions.answers import ANOTHER_SINCE
@@ -67,7 +67,7 @@ _LETTERS: Kind[DeadLetter] = Kind(
     headers=("ID", "Reason", "Since", "Error"),
     row=lambda one: (
         one.message_id,
-        one.reason,
+        reason_in_words(one.reason),
         one.posted_at,
         ": ".join(filter(None, [in_words(one.error), history.short_cause(one.cause)])),
     ),
@@ -97,7 +97,8 @@ def list_(*, how: Many, at: Chosen) -> None:
     many.print_list(_LETTERS, listing, how)
     if listing.entries and not how.json:
         for reason in dict.fromkeys(one.reason for one in listing.entries):
-            console.say(f"{reason}: {MEANINGS.get(reason, 'it does not say why')}.")
+            means = MEANINGS.get(reason, "it does not say why")
+            console.say(f"{reason_in_words(reason)} (--reason {reason}): {means}.")
         console.say(f"What to do about one: actonce dead-letters show{stack.options} ID")
 
 
@@ -141,7 +142,8 @@ def show(
         console.print_json(whole | {"summary": summary.as_json()})
         return
     fields = {name: value for name, value in whole.items() if name != "message"}
-    told = {"error": in_words(letter.error), "cause": history.short_cause(letter.cause, 1000)}
+    told = {"reason": reason_in_words(letter.reason), "error": in_words(letter.error)}
+    told |= {"cause": history.short_cause(letter.cause, 1000)}
     tables.print_fields(fields | told)
     if message is None:
         console.out.print(

@@ -12,7 +12,16 @@ import typer
 
 from actonce.cli import tables
 from actonce.cli.options import Json, Yes, gathered
-from actonce.messages.filters import E, Entry, Listing, Narrowing, age, grouped, read_moment
+from actonce.messages.filters import (
+    E,
+    Entry,
+    Listing,
+    Narrowing,
+    age,
+    grouped,
+    read_moment,
+    reason_in_words,
+)
 from actonce.operate.bulk import Bulk
 from actonce.queues.scan import QueueReader, held_by_another
 from actonce.stack.clients import Stack
@@ -317,8 +326,8 @@ def _print_ends(kind: Kind[E], verb: str, how: Many, work: Bulk[E], missing: Seq
             if how.each or not one.happened:
                 stream = console.out if one.happened else console.err
                 stream.print(f"{visible_whole(one.entry.called)}: {one.said}")
-        for end, number in sorted(work.counted.items()):
-            console.out.print(f"{end.replace('_', ' ').capitalize()}: {number:,}")
+        for word, number in sorted((work.word(end), n) for end, n in work.counted.items()):
+            console.out.print(f"{word.capitalize()}: {number:,}")
         if work.left:
             console.out.print(f"Left as it was: {work.left:,}")
     for note in work.notes:
@@ -341,7 +350,10 @@ def _print_groups(entries: Sequence[Entry]) -> None:
     rows = [
         (
             str(group.count),
-            *(_short(in_words(value)) for value in group.kind.values()),
+            *(
+                _short(reason_in_words(value) if name == "reason" else in_words(value))
+                for name, value in group.kind.items()
+            ),
             age(group.oldest, now),
             age(group.newest, now),
             group.example,

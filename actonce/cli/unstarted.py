@@ -11,7 +11,7 @@ from actonce.cli import many, tables
 from actonce.cli.many import Kind, Many, asked_how
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
 from actonce.messages.difference import difference
-from actonce.messages.filters import Listing
+from actonce.messages.filters import Listing, reason_in_words
 from actonce.messages.message_summary import advice_on, cannot_be_told
 from actonce.messages.unstarted import MEANINGS, REASONS, Unstarted, look, named, started_first
 from actonce.operate.discarding import Discarding
@@ -47,7 +47,7 @@ _DELIVERIES: Kind[Unstarted] = Kind(
     headers=("SQS message id", "Reason", "Since", "Message id", "Detail"),
     row=lambda one: (
         one.entry,
-        one.reason,
+        reason_in_words(one.reason),
         timestamp(one.since),
         one.message_id or "",
         one.detail,
@@ -76,7 +76,8 @@ def list_(*, how: Many, at: Chosen) -> None:
     if listing.entries and not how.json:
         for reason, entry in {one.reason: one for one in reversed(listing.entries)}.items():
             means = MEANINGS.get(reason, "it does not say why")
-            console.say(f"{reason}: {means}. {advice_on(stack, entry).said}")
+            told = f"{reason_in_words(reason)} (--reason {reason})"
+            console.say(f"{told}: {means}. {advice_on(stack, entry).said}")
 
 
 @app.command()
@@ -123,7 +124,8 @@ def show(
         console.print_json({"unstarted": shown, "held_elsewhere": queue.held_elsewhere})
         return
     for entry in found:
-        tables.print_fields(entry.as_json() | {"attributes": entry.attributes or None})
+        fields = entry.as_json() | {"reason": reason_in_words(entry.reason)}
+        tables.print_fields(fields | {"attributes": entry.attributes or None})
         console.print_lines(entry.queued.body)
         first = firsts.get(entry.message_id or "")
         if isinstance(first, str):

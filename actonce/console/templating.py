@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from actonce.messages import dead_letters, unstarted
 from actonce.messages.difference import parsed_exactly
-from actonce.messages.filters import age, lasted
+from actonce.messages.filters import age, lasted, reason_in_words
 from actonce.messages.history import short_cause
 from actonce.messages.message_summary import STATES, in_utc
 from actonce.terminal.error_names import in_words
@@ -149,8 +149,7 @@ def _reason(name: str) -> Markup:
     """Why a message waits for a decision, or was not started, explained on hover."""
     if name not in MEANINGS:
         return escape(visible(name) or "(none)")
-    label = dead_letters.LABELS.get(name, name)
-    return Markup('<abbr title="{}">{}</abbr>').format(MEANINGS[name], label)
+    return Markup('<abbr title="{}">{}</abbr>').format(MEANINGS[name], reason_in_words(name))
 
 
 def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:

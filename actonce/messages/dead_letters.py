@@ -23,9 +23,6 @@ MEANINGS = {
 REASONS = tuple(MEANINGS)
 """Why a message waits for a decision; a sentence of each is in `MEANINGS`."""
 
-LABELS = {"rejected": "refused by the function"}
-"""What people read in place of a reason, where its name is also how a person's decision ends."""
-
 NOTHING_HAPPENED = ("rejected", "not_performed")
 """Reasons that prove that the effect did not happen."""
 

@@ -55,6 +55,11 @@ class Entry(ABC):
         return [self.entry]
 
 
+def reason_in_words(reason: str) -> str:
+    """What people read in place of a reason: `rejected` is also how a person's decision ends."""
+    return "refused by the function" if reason == "rejected" else reason.replace("_", " ")
+
+
 E = TypeVar("E", bound=Entry)
 Listed = TypeVar("Listed")
 

@@ -112,6 +112,10 @@ class Bulk(ABC, Generic[E]):
         """How many ended how so far; only what there is."""
         return Counter(one.end for one in self.ended)
 
+    def word(self, end: str) -> str:
+        """How people read an end."""
+        return end.replace("_", " ")
+
     @property
     def left(self) -> int:
         """How many entries it did not come to: they are as they were."""

@@ -39,13 +39,24 @@ def test_few_are_listed_many_are_grouped_and_many_groups_are_counted(
         dead(ledger, f"m-{number}", number)
     _, headers, group = listed()
     assert headers.split() == ["Number", "Reason", "Error", "Oldest", "Newest", "For", "example"]
-    assert group.split()[:3] == ["6", "not_performed", "NotPerformed"]
+    assert group.split()[:4] == ["6", "not", "performed", "NotPerformed"]
     assert (len(listed("--each")), len(listed("--limit", "5"))) == (7, 6)
     told = json.loads(*listed("--json"))
     assert (len(told["dead_letters"]), told["groups"][0]["count"]) == (6, 6)
     for number in range(2):
         dead(ledger, f"n-{number}", number, error=f"Error{number}")
     assert listed()[-1] == "and 2 more, of 2 other kinds"
+
+
+def test_a_letter_the_function_refused_is_not_told_as_one_that_a_person_rejected(
+    ledger: Stack, actonce: Actonce
+) -> None:
+    dead(ledger, "m-1", reason="rejected")
+    listed = actonce("dead-letters", "list", stack=ledger)
+    assert "refused by the function" in listed.out
+    assert "--reason rejected" in listed.err
+    shown = actonce("dead-letters", "show", "m-1", stack=ledger)
+    assert "refused by the function" in shown.out
 
 
 def test_no_message_is_shown_unless_it_is_asked_for(ledger: Stack, actonce: Actonce) -> None:
@@ -149,7 +160,7 @@ def test_what_became_of_each_is_told_and_one_that_is_not_decided_is_a_failure(
     ended = actonce(*resolve, stack=ledger)
     assert (ended.status, ended.out.splitlines()[-3:]) == (
         1,
-        ["m-1: Decided: resolve.", "Decided: 1", "Not decided: 1"],
+        ["m-1: Decided: resolve.", "Not decided: 1", "Resolved: 1"],
     )
     assert "m-2: " in ended.err
 
@@ -220,7 +231,7 @@ def test_what_ends_it_early_leaves_some_decided_some_unknown_and_some_as_they_we
     reject = ("dead-letters", "reject", "--yes", "--note", "x")
     ended = actonce(*reject, "--all", stack=ledger)
     assert (ended.status, "Read timeout" in ended.err.splitlines()[-1]) == (1, True)
-    assert ended.out.splitlines()[-3:] == ["Decided: 2", "Unknown: 1", "Left as it was: 1"]
+    assert ended.out.splitlines()[-3:] == ["Rejected: 2", "Unknown: 1", "Left as it was: 1"]
     alone = actonce(*reject, "m-3", stack=ledger)
     assert (alone.status, "not known" in alone.err) == (1, True)
     assert "Nothing was decided" not in alone.err

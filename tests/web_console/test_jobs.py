@@ -33,6 +33,9 @@ class Work:
         if self._error:
             raise self._error
 
+    def word(self, end: str) -> str:
+        return f"{end} so"
+
     def stop(self) -> None:
         self.stopped.set()
         self.go_on.set()
@@ -134,7 +137,7 @@ def test_a_job_that_ends_just_now_is_not_said_to_have_ended_early(
     assert 'hx-get="/jobs/1/now"' in client.get("/jobs/1").text, "it would stay so for ever"
     again = client.get("/jobs/1/now")
     assert "hx-get" not in again.text
-    assert [cells[:2] for cells in again.rows] == [["m", "decided"]]
+    assert [cells[:2] for cells in again.rows] == [["m", "decided so"]]
 
 
 def test_a_page_stops_a_job_and_what_it_has_not_come_to_waits_as_before(

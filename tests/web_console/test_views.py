@@ -90,8 +90,8 @@ def test_what_waits_is_grouped_the_longest_waiting_first(ledger: Stack, console:
     first = console(ledger).get("/")
     assert [(cells[0], cells[-4]) for cells in first.rows] == [
         ("refused by the function", "3"),
-        ("not_performed", "1"),
-        ("not_json", "1"),
+        ("not performed", "1"),
+        ("not json", "1"),
     ]
     assert first.sure == 0
 
@@ -326,7 +326,9 @@ def test_a_whole_group_is_decided_and_nothing_that_came_later(ledger: Stack, con
     outcomes = [row(ledger, name)["outcome"] for name in ("m-7", "other", "later")]
     assert outcomes == ["resolved", "dead_letter", "dead_letter"]
     assert ends(client) == {"decided": 12}
-    assert len(client.get("/jobs/1").rows) == 12
+    page = client.get("/jobs/1")
+    assert [cells[1] for cells in page.rows] == ["resolved"] * 12
+    assert '<span class="end">12 resolved</span>' in page.text
     assert "later" in client.get("/dead-letters").text, "it was read again by itself"
 
 

@@ -1,7 +1,8 @@
 """A decision, carried out on one message that waits, or on many that were listed before."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -78,6 +79,14 @@ def _without_letters(answer: Answer, queue: QueueReader, letters: Sequence[DeadL
     return replace(answer, said=said, left_behind=left)
 
 
+_DECIDED: Final[Mapping[Decision, str]] = {
+    "retry": "retried",
+    "perform": "to be performed",
+    "resolve": "resolved",
+    "reject": "rejected",
+}
+
+
 @dataclass(eq=False)
 class Deciding(Bulk[DeadLetter]):
     """Makes one decision about every letter that was listed.
@@ -102,6 +111,10 @@ class Deciding(Bulk[DeadLetter]):
         """
         self._by: Decider = decider(self.stack, self.decision, self.note)
         super().run(tell)
+
+    def word(self, end: str) -> str:
+        """See `Bulk.word`; what was decided, where it was."""
+        return _DECIDED[self.decision] if end == End.DECIDED else super().word(end)
 
     def _queue(self) -> str:
         return self.stack.dead_letter_queue
