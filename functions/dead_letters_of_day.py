@@ -19,7 +19,14 @@ import boto3
 from aws_lambda_powertools import Logger
 from botocore.config import Config
 
-from actonce_core.histories.day_file import added_to, key_of
+from actonce_core.histories.day_file import (
+    folder_of,
+    json_line,
+    key_of,
+    key_of_more,
+    packed,
+    unpacked,
+)
 from actonce_core.histories.reading import HISTORIES_IN_FLIGHT, Listed, executions_between, tell
 from actonce_core.histories.stays import Record, dead_letter_records
 from actonce_core.records import log_line, timestamp
@@ -53,15 +60,16 @@ class OutOfTime(Exception):
 
 
 class UnreadableRecords(Exception):
-    """The day's file is there and cannot be read, so nothing can be added to it."""
+    """A file of the day is there and cannot be read, so what is new cannot be told."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLettersOfDay:
     """Records the dead letters of a day.
 
-    Invariant: the day's file is written whole or left as it was, and never loses a line: an
-    execution that waited at the first look may have succeeded by the next, which does not see it.
+    Invariant: a file is written whole and never again, so that a day that was audited stays as it
+    was. What a later look finds goes into a further file; what it does not find any more stays: an
+    execution that waited at the first look may have succeeded by the next.
 
     Attributes:
         stepfunctions: the client.
@@ -78,10 +86,11 @@ class DeadLettersOfDay:
     most: int = MOST_EXECUTIONS
 
     def record(self, day: date, seconds_left: Callable[[], float]) -> dict[str, Any]:
-        """Look the dead letters of a UTC day up and add them to the day's file.
+        """Look the dead letters of a UTC day up and write those that no file of the day has.
 
         Returns:
-            `key` of the file, `executions` looked at, `lines` found; for the log.
+            `key` of the file, null if there is nothing new; `executions` looked at, `lines` found;
+            for the log.
 
         Raises:
             TooManyExecutions, OutOfTime, UnreadableRecords: nothing was written.
@@ -92,9 +101,7 @@ class DeadLettersOfDay:
             # None: forgotten, which happens 90 days after an end.
             found += of_day(told.records or (), day)
             _check(seconds_left)
-        key = key_of(STREAM, day)
-        self._add(key, found)
-        return {"key": key, "executions": len(listed), "lines": len(found)}
+        return {"key": self._add(day, found), "executions": len(listed), "lines": len(found)}
 
     def _listed(self, day: date, seconds_left: Callable[[], float]) -> list[Listed]:
         """Each execution once that may have had a dead letter on the day."""
@@ -115,17 +122,25 @@ class DeadLettersOfDay:
                 _check(seconds_left)
         return list(found.values())
 
-    def _add(self, key: str, records: Sequence[Record]) -> None:
-        earlier = None
-        # Asked for first: without the right to list everything, S3 denies what is not there.
-        if self.s3.list_objects_v2(Bucket=self.bucket, Prefix=key, MaxKeys=1).get("Contents"):
-            earlier = self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
-        try:
-            content = added_to(earlier, records)
-        except (EOFError, OSError, zlib.error) as error:
-            raise UnreadableRecords(f"s3://{self.bucket}/{key}: {error}") from error
-        if content != earlier:
-            self.s3.put_object(Bucket=self.bucket, Key=key, Body=content)
+    def _add(self, day: date, records: Sequence[Record]) -> str | None:
+        # Listed first: without the right to list everything, S3 denies what is not there.
+        pages = self.s3.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket, Prefix=f"{folder_of(STREAM, day)}/"
+        )
+        keys = [one["Key"] for page in pages for one in page.get("Contents", [])]
+        lines = {json_line(record) for record in records}
+        for key in keys:
+            file = self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+            try:
+                lines -= unpacked(file)
+            except (EOFError, OSError, zlib.error) as error:
+                raise UnreadableRecords(f"s3://{self.bucket}/{key}: {error}") from error
+        if keys and not lines:
+            return None
+        content = packed(lines)
+        key = key_of_more(STREAM, day, content) if keys else key_of(STREAM, day)
+        self.s3.put_object(Bucket=self.bucket, Key=key, Body=content)
+        return key
 
 
 def of_day(records: Sequence[Record], day: date) -> list[Record]:

@@ -2,7 +2,6 @@
 
 import gzip
 import itertools
-import json
 import zlib
 from datetime import timedelta
 from typing import Any
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actonce_core import transient
-from actonce_core.histories.day_file import added_to, json_line
+from actonce_core.histories.day_file import json_line, packed, unpacked
 from actonce_core.histories.reading import Listed, executions_between, tell
 from actonce_core.histories.stays import dead_letter_records
 from actonce_core.transient import patiently
@@ -184,31 +183,24 @@ RECORDS = st.lists(
 )
 
 
-def read(file: bytes) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in gzip.decompress(file).split(b"\n") if line]
-
-
 @settings(max_examples=25)
-@given(RECORDS, RECORDS)
-def test_no_line_is_lost_and_none_stands_twice(
-    first: list[dict[str, Any]], second: list[dict[str, Any]]
+@given(RECORDS)
+def test_what_is_packed_is_read_again_and_the_same_lines_are_the_same_bytes(
+    records: list[dict[str, Any]],
 ) -> None:
-    one_by_one = added_to(added_to(None, first), second)
-
-    assert sorted(map(json_line, read(one_by_one))) == sorted(set(map(json_line, first + second)))
-    assert added_to(one_by_one, first) == one_by_one
-    assert added_to(None, [*second, *first]) == one_by_one
-    assert one_by_one[4:8] == bytes(4)  # gzip's time: the same lines, the same bytes, at any time
+    lines = {json_line(record) for record in records}
+    file = packed(lines)
+    assert unpacked(file) == lines
+    assert packed(sorted(lines, reverse=True)) == file
+    assert file[4:8] == bytes(4)  # gzip's time
 
 
 def test_a_last_line_without_its_line_feed_is_a_line() -> None:
-    record = {"at": "2026-01-31T09:30:00.000Z", "note": "Praxis schließt\u2028heute"}
-    earlier = gzip.compress(json_line(record).removesuffix(b"\n"))
-
-    assert read(added_to(earlier, [record])) == [record]
+    line = json_line({"at": "2026-01-31T09:30:00.000Z", "note": "Praxis schließt\u2028heute"})
+    assert unpacked(gzip.compress(line.removesuffix(b"\n"))) == {line}
 
 
 @pytest.mark.parametrize("spoil", [lambda file: file[:-9], lambda file: b"x" + file])
-def test_a_file_that_is_no_whole_gzip_is_not_replaced_in_silence(spoil: Any) -> None:
+def test_a_file_that_is_no_whole_gzip_is_told(spoil: Any) -> None:
     with pytest.raises((EOFError, OSError, zlib.error)):
-        added_to(spoil(added_to(None, [{"at": "2026-01-31T09:30:00.000Z"}])), [])
+        unpacked(spoil(packed([b"a line\n"])))

@@ -1,13 +1,14 @@
-"""The file that holds a stream's records of one UTC day: JSON Lines, gzip."""
+"""The files that hold a stream's records of one UTC day: JSON Lines, gzip."""
 
 import gzip
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
 FILE_NAME = "collected.jsonl.gz"
-"""Whoever gets records out of AWS's APIs writes this file, so that no two hold the same line."""
+"""Whoever gets records out of AWS's APIs writes this file first: no two hold the same line."""
 
 
 def json_line(record: Mapping[str, Any]) -> bytes:
@@ -26,20 +27,22 @@ def key_of(stream: str, day: date) -> str:
     return f"{folder_of(stream, day)}/{FILE_NAME}"
 
 
-def added_to(earlier: bytes | None, records: Iterable[Mapping[str, Any]]) -> bytes:
-    """The file with the records added that it does not have.
+def key_of_more(stream: str, day: date, content: bytes) -> str:
+    """Where a further file of the day lies: named by what it holds, so that none is rewritten."""
+    name, _, ending = FILE_NAME.partition(".")
+    told = hashlib.sha256(content).hexdigest()[:16]
+    return f"{folder_of(stream, day)}/{name}-{told}.{ending}"
 
-    Invariant: no line is lost and none stands twice, however often the same is added; the same
-    lines make the same bytes.
 
-    Args:
-        earlier: the file as it is; None: there is none.
-        records: to add, possibly some that it has.
+def unpacked(file: bytes) -> set[bytes]:
+    """The lines of a file, each with its line feed.
 
     Raises:
-        EOFError, OSError, zlib.error: the earlier file is no whole gzip.
+        EOFError, OSError, zlib.error: it is no whole gzip.
     """
-    lines = {json_line(record) for record in records}
-    if earlier is not None:
-        lines |= {line + b"\n" for line in gzip.decompress(earlier).splitlines() if line.strip()}
+    return {line + b"\n" for line in gzip.decompress(file).splitlines() if line.strip()}
+
+
+def packed(lines: Iterable[bytes]) -> bytes:
+    """A file of lines; the same lines make the same bytes."""
     return gzip.compress(b"".join(sorted(lines)), mtime=0)
