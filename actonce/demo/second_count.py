@@ -5,6 +5,7 @@ down. They share no code, so they agree or one of them is wrong.
 """
 
 import importlib
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -70,6 +71,8 @@ def count_again(  # noqa: PLR0913 - what a run has left
     if collected.missing:
         raise Failed(f"The records are not complete: {' '.join(collected.missing)}")
     say("Auditing the records")
+    # Of a run that is gone on with, days ago: its records are other ones since, and may be.
+    shutil.rmtree(records / "audit", ignore_errors=True)
     summary = _audited(records, now, by_word=by_word)
     page = records / "audit" / "report.html"
     importlib.import_module("actonce.records.report").write(summary, page)

@@ -6,6 +6,7 @@ the stream was looked at and had none that day; no file says that it was not loo
 
 import contextlib
 import gzip
+import hashlib
 import os
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -41,7 +42,8 @@ class DayFiles:
 
     Invariant: a reader sees a day's old file or its new one, never a part of one. What was there
     stays unless `replaced` ends without an error. Another run may write the same days meanwhile:
-    of each day the file of the one that ended last is there, whole.
+    of each day the file of the one that ended last is there, whole. A day's file that has the same
+    lines, in whatever order, keeps its bytes: an audit may vouch for them.
 
     Args:
         root: of all streams.
@@ -59,6 +61,7 @@ class DayFiles:
     ) -> None:
         self.lines = dict.fromkeys(sorted(days), 0)
         self.longer: set[date] = set()
+        self._sums = dict.fromkeys(self.lines, 0)
         self._keep_longer = keep_longer
         self._root = root
         self._stream = stream
@@ -69,15 +72,17 @@ class DayFiles:
         """Add a record to its day's file."""
         if day not in self.lines:
             return
-        self._file(day).write(json_line(record))
-        self.lines[day] += 1
+        self._write(day, json_line(record))
 
     def copy(self, day: date, lines: Iterable[bytes]) -> None:
         """Add lines as they are; one without its line feed gets it."""
-        file = self._file(day)
         for line in lines:
-            file.write(line if line.endswith(b"\n") else line + b"\n")
-            self.lines[day] += 1
+            self._write(day, line if line.endswith(b"\n") else line + b"\n")
+
+    def _write(self, day: date, line: bytes) -> None:
+        self._file(day).write(line)
+        self.lines[day] += 1
+        self._sums[day] += _number(line)
 
     @contextlib.contextmanager
     def replaced(self) -> Iterator["DayFiles"]:
@@ -95,8 +100,11 @@ class DayFiles:
                 os.fsync(raw.fileno())
             for day in self.lines:
                 file = day_folder(self._root, self._stream, day) / FILE_NAME
-                if self._keep_longer and _lines_of(file) > self.lines[day]:
+                lines, sums = _told(file)
+                if self._keep_longer and lines > self.lines[day]:
                     self.longer.add(day)
+                elif (lines, sums) == (self.lines[day], self._sums[day]):
+                    os.utime(file)  # it is as new as what was read
                 else:
                     self._temporary(day).replace(file)
         finally:
@@ -118,10 +126,19 @@ class DayFiles:
         return self._open[day][0]
 
 
-def _lines_of(file: Path) -> int:
-    """How many lines it has; none where it is not there, or not whole."""
+def _told(file: Path) -> tuple[int, int]:
+    """How many lines a file has, and the sum of their numbers; -1 if it is not there, or whole."""
+    lines = sums = 0
     try:
-        with gzip.open(file, "rb") as lines:
-            return sum(1 for _ in lines)
+        with gzip.open(file, "rb") as opened:
+            for line in opened:
+                lines += 1
+                sums += _number(line)
     except (OSError, EOFError, zlib.error):
-        return 0
+        return -1, 0
+    return lines, sums
+
+
+def _number(line: bytes) -> int:
+    """Of a line: the sums of two files' lines are the same only if the lines are."""
+    return int.from_bytes(hashlib.sha256(line).digest())

@@ -35,15 +35,20 @@ def test_each_day_has_one_file_and_an_empty_one_says_that_there_was_nothing(tmp_
     assert read(tmp_path, SUNDAY) == [{"n": 1}], "a day that was not asked for is left alone"
 
 
-def test_the_same_records_make_the_same_bytes(tmp_path: Path) -> None:
-    for root in ("one", "two"):
-        write(tmp_path / root, (MONDAY, {"n": 1}))
-    one, two = (
-        next(day_folder(tmp_path / root, "effects", MONDAY).iterdir()).read_bytes()
-        for root in ("one", "two")
-    )
-    assert one == two
-    assert b"collected" not in one, "its name while it was written"
+def test_the_same_records_make_the_same_bytes_in_whatever_order_they_come(tmp_path: Path) -> None:
+    ordered = [(MONDAY, {"n": number}) for number in (1, 2, 2)]
+    told: dict[bytes, int] = {}
+    for root, records in (("one", ordered), ("two", ordered), ("one", ordered[::-1])):
+        write(tmp_path / root, *records)
+        (file,) = day_folder(tmp_path / root, "effects", MONDAY).iterdir()
+        told.setdefault(file.read_bytes(), file.stat().st_mtime_ns)
+    (content,) = told
+    assert b"collected" not in content, "its name while it was written"
+    first = day_folder(tmp_path / "one", "effects", MONDAY) / "collected.jsonl.gz"
+    assert first.stat().st_mtime_ns > told[content], "as new as what was read"
+    for others in (ordered[:2], [*ordered[:2], (MONDAY, {"n": 1})]):
+        write(tmp_path / "one", *others)
+        assert read(tmp_path / "one", MONDAY) == [record for _, record in others]
 
 
 def test_what_was_there_stays_when_writing_fails(tmp_path: Path) -> None:
