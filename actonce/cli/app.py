@@ -66,6 +66,9 @@ COMMANDS = {
     "audit page": Listed(
         "audit:page", "Draw the page of an audit that ran elsewhere.", extra="audit"
     ),
+    "audit verify": Listed(
+        "audit_verify:verify", "Say whether what was judged is still what it was."
+    ),
     "collect": Listed("collect:collect", "Write the records of a day, for actonce audit."),
     "backfill": Listed(
         "backfill:backfill", "Send each distinct message of an archive once.", extra="pipeline"

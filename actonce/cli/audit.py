@@ -144,7 +144,7 @@ def audit(
         with session.ended_together():
             spark = session.spark_session("actonce-audit", brief=job.is_brief(request))
             summary: dict[str, Any] = job.audit(spark, request, console.say)
-            page = put_page(spark, summary, request.out)
+            page = put_page(spark, summary, request.out) if "verdicts" in summary else None
             spark.stop()
     except CannotAudit as error:
         raise WrongUse(str(error)) from error
@@ -166,8 +166,9 @@ def audit(
 
 def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bool) -> None:
     number = named(number)
-    if read_summary(results).get("exit_status") == NotAudited.exit_status:
-        raise Failed(f"The last audit in {results} has not come to its end: run it again.")
+    last = read_summary(results)
+    if "verdicts" not in last:
+        raise Failed(f"The last audit in {results} has judged nothing: {last.get('sentence')}")
     ids = list(message_ids(results, number, span))
     if json:
         console.print_json({"number": number, "message_ids": ids})
@@ -191,7 +192,12 @@ def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
     return f"{out}/{_PAGE}"
 
 
-def _print(summary: dict[str, Any], page: str) -> None:
+def _print(summary: dict[str, Any], page: str | None) -> None:
+    if page is None:
+        for one in summary["changed"]["files"][:10]:
+            console.out.print(f"  {one['what']}: {one['file']}", style="red", markup=False)
+        console.out.print(f"✗ {summary['sentence']}", style="red", markup=False)
+        return
     for verdict, count in summary["verdicts"].items():
         if count:
             console.out.print(f"{count:>10,}  {verdict.replace('_', ' ')}", markup=False)

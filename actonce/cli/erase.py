@@ -47,6 +47,14 @@ def erase(
             console.agree("Erase it?", "Nothing was erased: say --yes, where nobody can be asked.")
         records = console.counted(found.run(), "record", "records")
         console.out.print(f"Erased in {records}{' and in the row' if found.row else ''}.")
+        if found.records:
+            audits = stack.outputs.get("AuditBucketName")
+            results = f"s3://{audits}/audit/" if audits else "RESULTS"
+            console.out.print(
+                "An audit that has judged these files judges nothing until you accept them: "
+                f"actonce audit verify {results} --accept",
+                markup=False,
+            )
     if unread := sum(one.unread for one in found.records):
         raise Failed(
             f"{console.counted(unread, 'line', 'lines')} may be of it and cannot be read: nothing "

@@ -26,7 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.reading.all_streams import SCHEMA, records
 from pipeline.audit.reading.listing import File, Listing
-from pipeline.audit.reading.places import Found, as_argument, files_below, place
+from pipeline.audit.reading.places import Found, as_argument, files_below, hashes, place
 from pipeline.audit.reading.records import COLUMNS
 from pipeline.audit.reading.streams import STREAM_OF, Code
 from pipeline.audit.results.tables import CACHE, parquet_writer
@@ -61,11 +61,13 @@ class Source:
         path: of a file of records whole, of a file of rows from the cache on.
         size: bytes.
         stamp: empty: the file was so young that a change might not show.
+        sha256: of a file of records, when its rows were read; empty: it could not be.
     """
 
     path: str
     size: int
     stamp: str
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +253,9 @@ class Cache:
         """Write the rows of days, and tell what they are of."""
         attempt = f"rows/{uuid4().hex}"
         began_ms = now_ms()
-        rows = records(self.spark, tuple(file for of_day in files.values() for file in of_day))
+        to_read = tuple(file for of_day in files.values() for file in of_day)
+        told = hashes(self.spark, [file.path for file in to_read])
+        rows = records(self.spark, to_read)
         count = write_rows(rows, f"{self._folder}/{attempt}", files.keys())
         parts: dict[date, list[Source]] = {day: [] for day in files}
         for one in files_below(self.spark, f"{self._folder}/{attempt}"):
@@ -271,7 +275,12 @@ class Cache:
             Manifest(
                 day,
                 tuple(
-                    Source(file.path, file.size, file.stamp if file.settles < began_ms else "")
+                    Source(
+                        file.path,
+                        file.size,
+                        file.stamp if file.settles < began_ms else "",
+                        told.get(file.path, ""),
+                    )
                     for file in of_day
                 ),
                 tuple(parts[day]),

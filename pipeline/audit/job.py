@@ -24,7 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.cache import Cache
+from pipeline.audit.cache import Cache, now_ms
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from pipeline.audit.judging.verdicts import UNRESOLVED, Coverage, judged, per_message
 from pipeline.audit.reading.all_streams import before, narrow, of_messages, with_known_ids
@@ -40,6 +40,7 @@ from pipeline.audit.reading.quarantine import NOTHING_UNREAD, Quarantine, quaran
 from pipeline.audit.reading.streams import STREAMS
 from pipeline.audit.request import Request, Status, parser, requested
 from pipeline.audit.results import summary
+from pipeline.audit.results.digests import BrokenChain, name_of
 from pipeline.audit.results.tables import (
     CACHE,
     alone_in,
@@ -47,6 +48,7 @@ from pipeline.audit.results.tables import (
     refuse_others,
     write_days,
 )
+from pipeline.audit.sealing import Seal
 from pipeline.audit.sql import columns
 from pipeline.errors import CannotAudit
 from pipeline.spark.session import configured, spark_session
@@ -80,15 +82,26 @@ def audit(
     request = replace(request, out=_absolute(request.out))
     try:
         configured(spark)
+        began = now_ms()
         everything = list_records(spark, request.records, request.out)
         listing = _within_reach(request, everything)
         span = _span(request, listing)
         refuse_others(spark, request.out)
         with alone_in(request.out):
-            _begin(spark, request)
+            head = _begin(spark, request)
+            try:
+                seal = Seal.of(spark, request.out, head)
+            except BrokenChain as error:
+                _write_summary(spark, request, _unjudged(request, head, str(error)))
+                raise
             cache = Cache(spark, request.out, request.from_raw)
             cache.bring_up_to_date(listing, everything.days(), say)
-            return _Audit(spark, request, listing, span, cache).summary()
+            changed = seal.changed(cache.days, everything.days(), _oldest(request))
+            if changed:
+                result = _changed(request, seal, changed)
+                _write_summary(spark, request, result)
+                return result
+            return _Audit(spark, request, listing, span, cache, seal, began).summary()
     except (PySparkException, Py4JError) as error:
         said = f"The audit did not come to its end: {first_line(error)}"
         if f"/{CACHE}/rows/" in str(error):
@@ -98,23 +111,56 @@ def audit(
         raise CannotAudit(f"The audit did not come to its end: {error}") from error
 
 
-def _begin(spark: SparkSession, request: Request) -> None:
-    """Put the last result away: a run that does not end leaves no clean one behind."""
-    began = _now()
-    unfinished = {
-        "version": VERSION,
-        "sentence": f"The audit that began at {began} has not come to its end.",
-        "exit_status": int(Status.NOT_AUDITED),
-        "generated_at": began,
-        "records": request.records,
-    }
+def _begin(spark: SparkSession, request: Request) -> object:
+    """Put the last result away: a run that does not end leaves no clean one behind.
+
+    Returns:
+        The head of the chain of digests, as the last result has it; None: it has none.
+    """
     out = place(spark, request.out)
+    try:
+        last = json.loads(out.read("summary.json") or "{}")
+    except ValueError:
+        last = {}
+    head = last.get("digest") if isinstance(last, dict) else None
+    said = f"The audit that began at {_now()} has not come to its end."
     out.delete("report.html")
     try:
-        _write_summary(spark, request, unfinished)
+        _write_summary(spark, request, _unjudged(request, head, said))
     except BaseException:  # no room for it; then there is none
         out.delete("summary.json")
         raise
+    return head
+
+
+def _unjudged(
+    request: Request, head: object, sentence: str, status: Status = Status.NOT_AUDITED
+) -> dict[str, Any]:
+    """The summary of a run that has judged nothing."""
+    return {
+        "version": VERSION,
+        "sentence": sentence,
+        "exit_status": int(status),
+        "digest": head,
+        "generated_at": _now(),
+        "records": request.records,
+    }
+
+
+def _changed(request: Request, seal: Seal, changed: list[dict[str, Any]]) -> dict[str, Any]:
+    """The summary that says which files of judged days are others now, and what to do."""
+    first, number = changed[0], len(changed)
+    files = (
+        "1 file is not what it was" if number == 1 else f"{number:,} files are not what they were"
+    )
+    became = "was changed" if first["what"] == "changed" else "is gone, or cannot be read"
+    sentence = (
+        f"Nothing was judged: {files} when the day was judged. {first['file']} {became}, as "
+        f"{name_of(first['digest'])} tells. Put back what was there (S3 keeps older versions), or "
+        f"accept what is: actonce audit verify {request.out} --accept"
+    )
+    result = _unjudged(request, seal.chain.head(), sentence, Status.ALARMS)
+    return result | {"changed": {"total": number, "files": changed[:_MOST_TOLD]}}
 
 
 def _write_summary(spark: SparkSession, request: Request, summary: dict[str, Any]) -> None:
@@ -125,11 +171,18 @@ def _write_summary(spark: SparkSession, request: Request, summary: dict[str, Any
 def _within_reach(request: Request, listing: Listing) -> Listing:
     if request.since is None or request.reach is None:
         return listing
-    oldest = request.since - timedelta(days=min(request.reach, (request.since - _FIRST).days))
+    oldest = _oldest(request)
     files = tuple(file for file in listing.files if file.day >= oldest)
     if not files:
         raise CannotAudit(f"Nothing to audit in {request.records} since {oldest}.")
     return Listing(files, listing.unread, listing.modified)
+
+
+def _oldest(request: Request) -> date:
+    """The first day that is read."""
+    if request.since is None or request.reach is None:
+        return _FIRST
+    return request.since - timedelta(days=min(request.reach, (request.since - _FIRST).days))
 
 
 def is_brief(request: Request) -> bool:
@@ -187,6 +240,7 @@ class _Audit:
 
     Attributes:
         span: the days that are judged.
+        began: before the records were listed (ms).
         bad: what could not be read.
         known_ids: records are to be put under the ids that they stand for.
         seen: see `message_rows`.
@@ -197,6 +251,8 @@ class _Audit:
     listing: Listing
     span: tuple[date, date]
     cache: Cache
+    seal: Seal
+    began: int
     bad: Quarantine = NOTHING_UNREAD
     known_ids: bool = False
     seen: tuple[int, int] = (0, 0)
@@ -320,6 +376,7 @@ class _Audit:
         cannot_judge = list(dict.fromkeys([s for d in days for s in d["cannot_judge"]] + unseen))
         result = {
             "version": VERSION,
+            "digest": self._sealed({day["day"]: day["verdicts"] for day in days}),
             "from": span[0].isoformat(),
             "to": span[1].isoformat(),
             "generated_at": _now(),
@@ -349,6 +406,23 @@ class _Audit:
         }
         _write_summary(self.spark, request, result)
         return result
+
+    def _sealed(self, verdicts: Mapping[str, Mapping[str, int]]) -> dict[str, Any] | None:
+        """Vouch for the files of the judged days that are over, and for what came late to others.
+
+        Returns:
+            The head of the chain.
+        """
+        as_of, (since, until) = self.request.as_of, self.span
+        over = self.began if as_of is None else min(self.began, as_of.timestamp() * 1000)
+        days = {
+            day: manifest
+            for day, manifest in self.cache.days.items()
+            if day in self.seal.chain.days
+            or (since <= day <= until and _midnight(day + timedelta(days=1)) <= over)
+        }
+        of_days = {date.fromisoformat(day): told for day, told in verdicts.items()}
+        return self.seal.add(days, of_days, _now(), _absolute(self.request.records))
 
     def _alarms(self, messages: DataFrame) -> list[dict[str, Any]]:
         # They began in the days that are judged, so none of their records is of before.

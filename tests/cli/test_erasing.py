@@ -1,10 +1,11 @@
 """Erasing the content of one message, on moto: what may be erased, and what that leaves."""
 
 import gzip
+import hashlib
 import json
 import tracemalloc
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from actonce.stack.clients import Stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed
 from actonce_core.locking.locks import Completed, Ledger, Outcome
+from pipeline.audit.results.digests import Chain, following
 from tests.cli.conftest import Actonce
 from tests.support.queues import put_row, row
 from tests.support.stacks import (
@@ -96,6 +98,23 @@ def test_it_shows_asks_and_erases_in_the_records_and_says_what_stays(
     assert row(ended, ID) == known
     again = actonce("erase", ID, stack=ended)
     assert (again.status, "nothing" in again.out) == (0, True)
+
+
+def test_what_was_judged_is_another_file_then_until_that_is_accepted(
+    ended: Stack, actonce: Actonce
+) -> None:
+    told = {"path": FILE, "size": 1, "sha256": hashlib.sha256(kept(ended, FILE)).hexdigest()}
+    days = {date.fromisoformat(DAY): {"files": [told], "verdicts": {}}}
+    name, text, _ = following(Chain(), "then", "s3://records/", days)
+    put(ended, f"audit/{name}", text.encode())
+    stack = with_outputs(ended, RecordsBucketName="records", AuditBucketName="records")
+    verify = ("audit", "verify", "s3://records/audit/")
+    assert actonce(*verify, stack=stack).status == 0
+    erased = actonce("erase", ID, "--yes", stack=stack)
+    assert f"actonce {' '.join(verify)} --accept" in erased.out.replace("\n", " ")
+    assert actonce(*verify, stack=stack).status == 1
+    assert actonce(*verify, "--accept", "--yes", stack=stack).status == 0
+    assert actonce(*verify, stack=stack).status == 0
 
 
 def test_what_cannot_be_read_is_named_and_left_and_days_before_it_was_seen_are_not_read(

@@ -1,5 +1,6 @@
 """Audits night after night, and what they say, for tests that hold two ways against each other."""
 
+import shutil
 import time
 from datetime import date
 from pathlib import Path
@@ -19,7 +20,7 @@ Row = dict[str, Any]
 def settled(root: Path) -> Path:
     """Wait until a change of any file below the root would be seen by its time."""
     deadline = time.monotonic() + 60
-    while any(one.settles >= time.time() * 1000 for one in list_records(None, str(root)).files):  # type: ignore[arg-type]
+    while any(one.settles >= time.time() * 1000 for one in list_records(None, str(root)).files):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return root
@@ -40,8 +41,15 @@ def verdicts_of(out: Path) -> dict[str, str]:
 
 
 def said(summary: Row) -> Row:
-    """What an audit says of the records; when it was made, and how they were read, beside."""
-    return {name: told for name, told in summary.items() if name not in {"generated_at", "read"}}
+    """What an audit says of the records; beside when it was made, and of what it made use."""
+    beside = {"generated_at", "read", "digest"}
+    return {name: told for name, told in summary.items() if name not in beside}
+
+
+def unsealed(out: Path) -> None:
+    """Vouch for nothing any more, so that a test can change what was judged."""
+    shutil.rmtree(out / "digests")
+    (out / "summary.json").unlink()
 
 
 def night(spark: SparkSession, root: Path, out: Path, number: int, **asked: Any) -> Row:

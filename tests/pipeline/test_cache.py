@@ -21,7 +21,7 @@ from pipeline.audit.reading.places import Found
 from pipeline.audit.request import requested
 from pipeline.audit.results.tables import alone_in
 from pipeline.errors import CannotAudit
-from tests.pipeline.nights import Row, rows_of, said, settled
+from tests.pipeline.nights import Row, rows_of, said, settled, unsealed
 from tests.pipeline.streams_on_disk import DAY, at, effect, performed, write
 
 NEXT_DAY = "2026-02-01"
@@ -110,6 +110,7 @@ def test_what_does_not_fit_is_read_again(spark: SparkSession, tmp_path: Path) ->
 
     file = root / "executions" / f"dt={DAY}" / "records.jsonl"
     _again(file, file.read_bytes().replace(b"SUCCEEDED", b"TIMED_OUT"))
+    unsealed(Path(f"{root}-out"))
     by_cache, raw = judged(spark, settled(root)), tmp_path / "raw"
     assert by_cache["read"]["why"] == {DAY: CHANGED}
     from_raw = audit(spark, requested(str(root), day=NEXT_DAY, out=str(raw), from_raw=True))
@@ -219,8 +220,8 @@ def test_killed_at_each_write_the_next_night_says_what_it_would_have(
     rows = rows_of(Path(f"{root}-out"))
     writes = 0
     for number in range(100):
-        file = root / "sent" / f"dt={DAY if number % 2 else NEXT_DAY}" / "more.jsonl"
-        file.write_text("\n" * number)  # a day is to be read again
+        folder = root / "sent" / f"dt={DAY if number % 2 else NEXT_DAY}"
+        (folder / f"more-{number}.jsonl").write_text("\n")  # a day is to be read again
         settled(root)
         with pytest.MonkeyPatch.context() as patch:
             count = _killed_at(patch, number)

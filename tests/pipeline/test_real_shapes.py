@@ -15,7 +15,7 @@ from lab.bench.records import write as write_planted
 from pipeline.audit.job import audit
 from pipeline.audit.request import Request
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import rows_of
+from tests.pipeline.nights import rows_of, unsealed
 from tests.pipeline.streams_on_disk import (
     DAY,
     at,
@@ -194,6 +194,7 @@ def test_a_line_told_twice_is_no_other_verdict(spark: SparkSession, tmp_path: Pa
     for stream in ("sent", "deliveries", "executions", "effects", "dead_letters"):
         for file in (tmp_path / stream).rglob("*.gz"):
             file.write_bytes(2 * file.read_bytes())
+    unsealed(tmp_path / "audit")
     judged(spark, tmp_path)
     twice = {row["message_id"]: row for row in rows_of(tmp_path / "audit")}
     assert len(once) == 150

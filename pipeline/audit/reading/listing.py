@@ -5,15 +5,17 @@ Whatever lies below the root is listed here once: to be read, or with the reason
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Final
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Final
 
 from pipeline.audit.reading.places import HERE, Found, is_uri, place, readable
 from pipeline.audit.reading.streams import STANDS_FOR, STREAMS
 from pipeline.errors import CannotAudit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PLACE: Final = r"(?s)^.*/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/"
 """In the path of a file that is read: its stream and its day. The last such place: the root's own
@@ -36,6 +38,7 @@ RESULTS: Final = re.compile(
     r"|cache/\.?\d{4}-\d\d-\d\d\.manifest(\.[0-9a-f]{32})?(\.crc)?$"
     r"|cache/rows/[0-9a-f]{32}/(day=[^/]+/)?"
     r"(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?|_temporary/.*)$"
+    r"|digests/\.?\d{6}\.json(\.[0-9a-f]{32})?(\.crc)?$"
     r"|\.?(summary\.json|report\.html)(\.[0-9a-f]{32})?(\.crc)?$"
 )
 """In the results' folder: what an audit writes, or wrote in an earlier version."""
@@ -59,6 +62,13 @@ class File:
     size: int = 0
     stamp: str = ""
     settles: int = 0
+
+
+def from_root(path: str) -> str:
+    """The path of a file that is read, from the root of the records on."""
+    placed = re.search(PLACE, path)
+    assert placed  # it is listed  # noqa: S101
+    return path[placed.start(1) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +112,7 @@ class Listing:
         return self.days_of(stream).union(*map(self.days_of, STANDS_FOR.get(stream, ())))
 
 
-def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
+def list_records(spark: "SparkSession | None", root: str, out: str = "") -> Listing:
     """List the records below `root`, a folder or a URI that Spark knows.
 
     A link is followed. What this process may not read, what no path can name and what lies in no
@@ -116,7 +126,23 @@ def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
     Raises:
         CannotAudit: there is no such folder, or no record in it.
     """
-    found = sorted(place(spark, root).files(), key=lambda one: one.path)
+    listing = listed(place(spark, root).files(), root, out)
+    if not listing.files:
+        first = (
+            f" Not read: {readable(one.path)} ({one.reason})."
+            if (one := next(iter(listing.unread), None))
+            else ""
+        )
+        raise CannotAudit(
+            f"Nothing to audit in {root}: there is no file at <stream>/dt=YYYY-MM-DD/ for any of "
+            f"the streams {', '.join(STREAMS)} that can be read.{first}"
+        )
+    return listing
+
+
+def listed(found: Iterable[Found], root: str, out: str = "") -> Listing:
+    """What the files below a root are; see `list_records`."""
+    found = sorted(found, key=lambda one: one.path)
     names = frozenset(one.below for one in found)
     results = _results_below(root, out, names)
     summaries = [told for name in names if (told := _EXPORT_SUMMARY.match(name))]
@@ -141,12 +167,6 @@ def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
             reason = problem or "misplaced_file"
             whose = stream or _some_stream(one.below)
             unread.append(Unread(one.path, reason, whose, day or _some_day(one.below)))
-    if not files:
-        raise CannotAudit(
-            f"Nothing to audit in {root}: there is no file at <stream>/dt=YYYY-MM-DD/ for any of "
-            f"the streams {', '.join(STREAMS)} that can be read."
-            + (f" Not read: {readable(unread[0].path)} ({unread[0].reason})." if unread else "")
-        )
     return Listing(tuple(files), tuple(unread), datetime.fromtimestamp(modified / 1000, UTC))
 
 

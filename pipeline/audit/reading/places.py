@@ -1,21 +1,23 @@
 """Places where files are: a folder here, and whatever Hadoop's file systems reach.
 
 Spark lists, reads and writes a URI by Hadoop, so that spark-submit needs no other package; a client
-of Spark Connect has no Hadoop.
+of Spark Connect has no Hadoop. A folder here can be looked at where no Spark is installed.
 """
 
+import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
-from pyspark.sql import SparkSession
-from pyspark.sql.utils import is_remote
-
 from pipeline.errors import CannotAudit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 HERE: Final = "file://"
 """How the path of a file begins that a process of this machine opens itself."""
@@ -46,18 +48,24 @@ class Place(Protocol):
     def write(self, path: str, text: str) -> None:
         """Write a file in UTF-8: who reads it meanwhile sees the old one or the new one, whole."""
 
+    def create(self, path: str, text: str) -> None:
+        """The same, of a file that must not be there; if it is, an error says so."""
+
     def delete(self, path: str) -> None:
         """Delete a file, if it is there."""
 
 
-def place(spark: SparkSession, name: str) -> Place:
-    """The place of that name, a path or a URI.
+def place(spark: "SparkSession | None", name: str) -> Place:
+    """The place of that name, a path or a URI, for which there has to be a session.
 
     Raises:
         CannotAudit: it cannot be reached from here.
     """
     if not is_uri(here := readable(name)):
         return _Here(here)
+    from pyspark.sql.utils import is_remote
+
+    assert spark is not None  # it is a URI  # noqa: S101
     if is_remote():
         raise CannotAudit(f"{name}: with Spark Connect only a folder here can be named.")
     return _Hadoop(spark, name)
@@ -79,12 +87,34 @@ def check_is_there(root: str) -> None:
         raise CannotAudit(f"{root} cannot be read: there is no such folder.")
 
 
-def files_below(spark: SparkSession, folder: str) -> list[Found]:
+def files_below(spark: "SparkSession | None", folder: str) -> list[Found]:
     """All files below a folder; none if there is no folder."""
     try:
         return place(spark, folder).files()
     except CannotAudit:
         return []
+
+
+def hashes(spark: "SparkSession | None", paths: Sequence[str]) -> dict[str, str]:
+    """SHA-256 of files, in hex, by their paths as they are listed, all of one place.
+
+    One that cannot be read is left out here; elsewhere that ends with an error of Spark's.
+    """
+    if not paths or paths[0].startswith(HERE):
+        with ThreadPoolExecutor() as pool:
+            told = pool.map(_hash, paths)
+            return {path: one for path, one in zip(paths, told, strict=True) if one}
+    assert spark is not None  # they are URIs  # noqa: S101
+    table = spark.read.format("binaryFile").load([as_argument(path) for path in paths])
+    return dict(map(tuple, table.selectExpr("path", "sha2(content, 256)").collect()))
+
+
+def _hash(path: str) -> str | None:
+    try:
+        with Path(path.removeprefix(HERE)).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
 
 
 def readable(path: str) -> str:
@@ -114,7 +144,7 @@ class _Here:
 
     def read(self, path: str) -> str | None:
         file = self._file(path)
-        return file.read_text("utf-8", "replace") if file.exists() else None
+        return file.read_bytes().decode("utf-8", "replace") if file.exists() else None
 
     def write(self, path: str, text: str) -> None:
         file = self._file(path)
@@ -126,6 +156,11 @@ class _Here:
         except OSError:
             temporary.unlink(missing_ok=True)  # of a full disk it holds the last bytes
             raise
+
+    def create(self, path: str, text: str) -> None:
+        if self._file(path).exists():
+            raise FileExistsError(f"{self._file(path)} is there: another audit wrote it.")
+        self.write(path, text)
 
     def delete(self, path: str) -> None:
         self._file(path).unlink(missing_ok=True)
@@ -193,7 +228,7 @@ _COARSE_TICK_MS: Final = 2_000  # of one that tells no fractions of a second
 class _Hadoop:
     """By Hadoop's file systems themselves: Spark tells neither of empty nor of hidden files."""
 
-    spark: SparkSession
+    spark: "SparkSession"
     root: str
 
     def files(self) -> list[Found]:
@@ -224,8 +259,14 @@ class _Hadoop:
             stream.close()
 
     def write(self, path: str, text: str) -> None:
+        self._put(path, text, replace=True)
+
+    def create(self, path: str, text: str) -> None:
+        self._put(path, text, replace=False)
+
+    def _put(self, path: str, text: str, *, replace: bool) -> None:
         system, place = self._of(path)
-        stream = system.create(place, True)
+        stream = system.create(place, replace)
         try:
             stream.write(bytearray(text, "utf-8"))
         finally:

@@ -6,7 +6,7 @@
 
 A path is from the root of the records on. `previous` is null in the first. `days` are those that
 are new in the chain or have other files than it said, each with all of its files; `verdicts` is
-null where a person accepted them. Hashes are SHA-256 of a file's bytes, in hex.
+null where no message was judged by them as yet. Hashes are SHA-256 of a file's bytes, in hex.
 
 Invariant: a digest is never written again, and each vouches for the one before it, so that whoever
 holds the last one's hash can tell a change of any. The beginning of a chain may be gone, for it

@@ -15,11 +15,12 @@ from pyspark.sql.types import StructType, TimestampType
 from pipeline.audit.judging.verdicts import Interval
 from pipeline.audit.reading.listing import RESULTS
 from pipeline.audit.reading.places import files_below, is_uri, place, readable
+from pipeline.audit.results.digests import FOLDER as DIGESTS
 from pipeline.errors import CannotAudit
 
 CACHE: Final = "cache"
-_FOLDERS: Final = ("messages", "quarantine", CACHE)
-"""Folders in which files are replaced."""
+_FOLDERS: Final = ("messages", "quarantine", CACHE, DIGESTS)
+"""Folders in which an audit writes files."""
 _TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
 """Files that are replaced, and what they hold if an audit wrote them."""
 

@@ -1,0 +1,260 @@
+"""Whether the files that audits have judged are still what they were, by the chain of digests."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from botocore.exceptions import ClientError
+
+from actonce.stack.clients import Aws
+from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.s3_uri import bucket_and_prefix
+from actonce_core.records import timestamp
+from actonce_core.transient import error_code
+from pipeline.audit.reading import places
+from pipeline.audit.reading.listing import File, from_root, listed
+from pipeline.audit.reading.places import Found, is_uri
+from pipeline.audit.results.digests import (
+    FOLDER,
+    NAME,
+    BrokenChain,
+    Chain,
+    chain_of,
+    differences,
+    following,
+    has_expired,
+)
+from pipeline.errors import CannotAudit
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+class Place(Protocol):
+    """Where files are, as `places.Place` has them."""
+
+    def files(self) -> list[Found]:
+        """All files below; raises `CannotAudit` if there is no such folder."""
+
+    def read(self, path: str) -> str | None:
+        """A text file; None: there is none."""
+
+    def create(self, path: str, text: str) -> None:
+        """Write a file that must not be there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """What is below `s3://<bucket>/<prefix>`."""
+
+    s3: "S3Client"
+    bucket: str
+    prefix: str
+
+    def files(self) -> list[Found]:
+        pages = self.s3.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket, Prefix=self.prefix
+        )
+        return [
+            Found(
+                f"s3://{self.bucket}/{one['Key']}",
+                one["Key"].removeprefix(self.prefix),
+                one["Size"],
+            )
+            for page in pages
+            for one in page.get("Contents", [])
+        ]
+
+    def read(self, path: str) -> str | None:
+        try:
+            answer = self.s3.get_object(Bucket=self.bucket, Key=self.prefix + path)
+        except ClientError as error:
+            if error_code(error) in {"NoSuchKey", "NoSuchBucket"}:
+                return None
+            raise
+        return answer["Body"].read().decode("utf-8", "replace")
+
+    def create(self, path: str, text: str) -> None:
+        self.s3.put_object(
+            Bucket=self.bucket, Key=self.prefix + path, Body=text.encode(), IfNoneMatch="*"
+        )
+
+    def hashes(self, paths: Sequence[str]) -> dict[str, str]:
+        """SHA-256 of objects, by their paths as they are listed."""
+
+        def one(path: str) -> str:
+            key = path.removeprefix(f"s3://{self.bucket}/")
+            told = hashlib.sha256()
+            for piece in self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].iter_chunks(2**20):
+                told.update(piece)
+            return told.hexdigest()
+
+        with ThreadPoolExecutor(8) as pool:
+            return dict(zip(paths, pool.map(one, paths), strict=True))
+
+
+def place(name: str, aws: Aws | None) -> Place:
+    """A folder here, or what an `s3://` URI names.
+
+    Args:
+        name: of it.
+        aws: where the bucket is; None: there is none.
+    """
+    if aws is None or not is_uri(name):
+        return places.place(None, name)
+    return _Bucket(aws.client("s3"), *bucket_and_prefix(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What became of the files of the judged days.
+
+    Attributes:
+        chain: as it is; without digests, where it is broken.
+        broken: what is wrong with it; None: nothing.
+        files: those that are still what they were.
+        became: others: `changed`, `removed`, or `added`; by their paths from the root on.
+        expired: days that are gone whole, or are going, at the old end.
+        there: the files of each of the chain's days that are there now.
+    """
+
+    chain: Chain
+    broken: str | None
+    files: int
+    became: Mapping[str, str]
+    expired: Sequence[date]
+    there: Mapping[date, Sequence[File]]
+
+    @property
+    def is_as_judged(self) -> bool:
+        """Whether nothing was changed or removed."""
+        return self.broken is None and not self.changed_days()
+
+    def changed_days(self) -> set[date]:
+        """The days of which a file was changed or removed."""
+        return {
+            day
+            for day, (_, told) in self.chain.days.items()
+            if any(self.became.get(path) in {"changed", "removed"} for path in told)
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "as_judged": self.is_as_judged,
+            "broken": self.broken,
+            "digest": self.chain.head(),
+            "days": len(self.chain.days),
+            "files": self.files,
+            **{
+                what: sorted(path for path in self.became if self.became[path] == what)
+                for what in ("changed", "removed", "added")
+            },
+            "expired": [day.isoformat() for day in self.expired],
+        }
+
+
+def read_chain(results: str, aws: Aws | None, head: str | None) -> Chain:
+    """The chain of digests in a results' folder.
+
+    Args:
+        results: the folder.
+        aws: see `place`.
+        head: the hash of a digest that has to be in it; None: none has.
+
+    Raises:
+        WrongUse: there is none.
+        BrokenChain: it is not what was written.
+    """
+    folder = place(f"{results.rstrip('/')}/{FOLDER}", aws)
+    try:
+        names = [one.below for one in folder.files() if NAME.fullmatch(one.below)]
+    except CannotAudit:
+        names = []
+    texts = {name: folder.read(name) or "" for name in names}
+    last = _json(place(results, aws).read("summary.json")).get("digest")
+    if not texts and last is None:
+        raise WrongUse(f"{results} holds no {FOLDER}: an audit of days that are over writes them.")
+    chain = chain_of(texts)
+    chain.check_has(last)
+    if head is not None and head not in chain.hashes.values():
+        raise BrokenChain(f"No digest of {results} is {head}: the chain is not the one of then.")
+    return chain
+
+
+def _json(text: str | None) -> dict[str, Any]:
+    try:
+        told = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def verify(chain: Chain, records: Place, root: str, results: str) -> Verified:
+    """Look at each file of the days that a chain vouches for.
+
+    Args:
+        chain: of the results.
+        records: the root of the records.
+        root: its name.
+        results: the name of the results' folder.
+    """
+    listing = listed(records.files(), root, results)
+    days = {file.day for file in listing.files}
+    there: dict[date, list[File]] = {day: [] for day in chain.days}
+    for file in listing.files:
+        if file.day in there:
+            there[file.day].append(file)
+    became: dict[str, str] = {}
+    expired: list[date] = []
+    files = 0
+    for day, (_, told) in sorted(chain.days.items()):
+        known = {from_root(file.path): file.path for file in there[day]}
+        hashed = _hashes(records, [path for name, path in known.items() if name in told])
+        now = {name: hashed.get(path, "") for name, path in known.items()}
+        found = differences(told, now)
+        if has_expired(day, days) and "removed" in found.values():
+            expired.append(day)
+            found = {path: what for path, what in found.items() if what != "removed"}
+        files += sum(path not in found and path in now for path in told)
+        became |= found
+    return Verified(chain, None, files, became, expired, there)
+
+
+def accept(verified: Verified, results: Place, records: Place, root: str) -> dict[str, Any]:
+    """Take what is there now for what is true of the days that have changed.
+
+    Returns:
+        The head of the chain, with the digest that says so.
+
+    Raises:
+        Failed: another has written a digest at the same time.
+    """
+    days = {}
+    for day in verified.changed_days():
+        there = verified.there[day]
+        told = _hashes(records, [file.path for file in there])
+        files = [
+            {"path": from_root(file.path), "size": file.size, "sha256": told.get(file.path, "")}
+            for file in there
+        ]
+        days[day] = {"files": files, "verdicts": None}
+    at = timestamp(datetime.now(UTC))
+    root = root if is_uri(root) else str(Path(root).absolute())
+    name, text, head = following(verified.chain, at, root, days)
+    try:
+        results.create(name, text)
+    except (FileExistsError, ClientError) as error:
+        if isinstance(error, ClientError) and error_code(error) != "PreconditionFailed":
+            raise
+        raise Failed(f"{name} is there by now: an audit has written it. Verify again.") from error
+    return head
+
+
+def _hashes(records: Place, paths: Sequence[str]) -> dict[str, str]:
+    return records.hashes(paths) if isinstance(records, _Bucket) else places.hashes(None, paths)
