@@ -660,6 +660,27 @@ def test_a_message_that_is_refused_or_left_a_row_while_its_page_is_open_is_told(
         assert not is_unseen(client, message_id)
 
 
+NEXT_LOOK = re.compile(r'hx-get="(/message/now\?[^"]*)"')
+
+
+def test_what_is_nowhere_is_looked_for_some_times_and_then_when_asked(
+    machine: Stack, console: Open
+) -> None:
+    client, looks, again = console(machine), 0, "/message?id=m-1"
+    shown = client.get(again)
+    while looks <= message.MOST_LOOKS and (found := NEXT_LOOK.search(shown.text)):
+        assert again not in shown.links
+        looks += 1
+        shown = client.get(html.unescape(found[1]))
+    assert (looks, again in shown.links) == (message.MOST_LOOKS, True)
+    item = {"message_id": "m-1", "fingerprint": "f", "first_seen": timestamp(datetime.now(UTC))}
+    machine.dynamodb.put_item(TableName=TABLE, Item={n: {"S": v} for n, v in item.items()})
+    assert "hx-trigger" in client.get("/message/now", id="m-1").text, "it may begin any moment"
+    assert again in client.get("/message/now", id="m-1", looks=message.MOST_LOOKS).links
+    start(machine, "m-1")
+    assert "pulse" in client.get("/message/now", id="m-1", looks=message.MOST_LOOKS).text
+
+
 def test_what_was_not_looked_at_is_not_said_to_hold_nothing(machine: Stack, console: Open) -> None:
     assert "Nothing waits in RequestsQueue." in console(machine).get("/message", id="m-1").text
     client = console(machine, reads=False)

@@ -37,6 +37,9 @@ from pipeline.visible import json_text
 _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
 """Seconds between two looks: while it goes on by itself, and while a person has to decide."""
 
+MOST_LOOKS = 30
+"""After as many nothing that may go on was found, and a page looks again only when it is asked."""
+
 _LOGS_KEPT = 64
 """Messages of which the log, which is slow, was read because somebody asked; told until again."""
 
@@ -104,11 +107,16 @@ def _page(context: Context, template: str, asked: Asked, story: Story) -> Respon
         if "log" in log_read.unread:
             unread["log"] = log_read.unread["log"]
         story = replace(story, lines=log_read.lines, unread=unread)
+    looks, is_nowhere = asked.number("looks"), story.execution is None and story.row is None
+    every = _every(context, story, looks)
     values: dict[str, Any] = {
         "asked": asked.message_id,
         "story": story,
         "log_read": log_read is not None,
-        "every": _every(context, story),
+        "every": every,
+        "looks": looks + 1 if is_nowhere else None,
+        "most_looks": MOST_LOOKS,
+        "looks_no_more": is_nowhere and every is None,
         "argument": message_argument(story),
         "snapshot": context.unstarted.latest,
         "unseen": None
@@ -201,8 +209,12 @@ def _letter(context: Context, story: Story) -> DeadLetter | None:
     return context.letters.find(is_it)
 
 
-def _every(context: Context, story: Story) -> int | None:
-    """Seconds until it is looked at again; None: it is over."""
+def _every(context: Context, story: Story, looks: int) -> int | None:
+    """Seconds until it is looked at again; None: it is over, or was looked for often enough.
+
+    Args:
+        looks: how many a page has taken so far by itself.
+    """
     if waits_for_decision(story):
         is_read = context.letters.state().reading is None
         return _WHILE_IT_WAITS if is_read else _WHILE_IT_RUNS
@@ -211,5 +223,5 @@ def _every(context: Context, story: Story) -> int | None:
     elif story.row is not None:
         is_open = story.row.get("outcome") is None
     else:
-        is_open = not story.unstarted and not story.unread
+        is_open = not story.unstarted and not story.unread and looks < MOST_LOOKS
     return _WHILE_IT_RUNS if is_open else None
