@@ -97,8 +97,7 @@ def list_(*, how: Many, at: Chosen) -> None:
     many.print_list(_LETTERS, listing, how)
     if listing.entries and not how.json:
         for reason in dict.fromkeys(one.reason for one in listing.entries):
-            means = MEANINGS.get(reason, "it does not say why")
-            console.say(f"{reason_in_words(reason)} (--reason {reason}): {means}.")
+            console.say(f"--reason {reason}: {MEANINGS.get(reason, 'it does not say why')}.")
         console.say(f"What to do about one: actonce dead-letters show{stack.options} ID")
 
 

@@ -76,8 +76,7 @@ def list_(*, how: Many, at: Chosen) -> None:
     if listing.entries and not how.json:
         for reason, entry in {one.reason: one for one in reversed(listing.entries)}.items():
             means = MEANINGS.get(reason, "it does not say why")
-            told = f"{reason_in_words(reason)} (--reason {reason})"
-            console.say(f"{told}: {means}. {advice_on(stack, entry).said}")
+            console.say(f"--reason {reason}: {means}. {advice_on(stack, entry).said}")
 
 
 @app.command()
