@@ -28,7 +28,7 @@ from pipeline.audit.reading.all_streams import SCHEMA, records
 from pipeline.audit.reading.listing import File, Listing
 from pipeline.audit.reading.places import Found, as_argument, files_below, hashes, place
 from pipeline.audit.reading.records import COLUMNS
-from pipeline.audit.reading.streams import STREAM_OF, Code
+from pipeline.audit.reading.streams import HANDED, STREAM_OF, Code
 from pipeline.audit.results.tables import CACHE, parquet_writer
 from pipeline.audit.sql import columns
 from pipeline.errors import CannotAudit
@@ -78,8 +78,10 @@ class Counted:
         rows: how many, lines that could not be read among them.
         quarantined: how many such lines.
         seen_at: the latest time (ms) of a delivery, an execution or a row; None: there is none.
-        newest_at: the latest of all.
+        newest_at: the latest of all, but heartbeats.
         unknown_ids: records under a name that may stand for an id: `all_streams.with_known_ids`.
+        handed: by stream, the time (ms) of its newest heartbeat.
+        sources: the first and the last in order of what heartbeats say to be of; may be one.
     """
 
     rows: int = 0
@@ -87,6 +89,8 @@ class Counted:
     seen_at: int | None = None
     newest_at: int | None = None
     unknown_ids: int = 0
+    handed: Mapping[str, int] = field(default_factory=dict)
+    sources: Sequence[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,12 +333,20 @@ def write_rows(rows: DataFrame, folder: str, days: Collection[date]) -> int:
 
 def _counted(rows: DataFrame) -> dict[date, Counted]:
     """What there is of each day that has rows."""
+    is_heartbeat = f"code = {int(Code.HEARTBEAT)}"
+    handed = (
+        f"'{stream}', max(CASE WHEN {is_heartbeat} AND stream = '{stream}' THEN at END)"
+        for stream in HANDED
+    )
+    source = f"CASE WHEN {is_heartbeat} THEN what END"
     numbers = {
         "rows": "count(1)",
         "quarantined": f"count_if(code = {int(Code.QUARANTINED)})",
         "seen_at": f"max(CASE WHEN {_SHOWS_LIFE} THEN at END)",
-        "newest_at": "max(at)",
+        "newest_at": f"max(CASE WHEN NOT {is_heartbeat} THEN at END)",
         "unknown_ids": f"count_if({_UNKNOWN_ID})",
+        "handed": f"map_filter(map({', '.join(handed)}), (_, at) -> at IS NOT NULL)",
+        "sources": f"array_compact(array(min({source}), max({source})))",
     }
     return {
         date.fromisoformat(row["folder"]): Counted(**{name: row[name] for name in numbers})

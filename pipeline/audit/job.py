@@ -26,7 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.cache import Cache, now_ms
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
-from pipeline.audit.judging.verdicts import UNRESOLVED, Coverage, judged, per_message
+from pipeline.audit.judging.verdicts import UNRESOLVED, Coverage, Until, judged, per_message
 from pipeline.audit.reading.all_streams import before, narrow, of_messages, with_known_ids
 from pipeline.audit.reading.listing import Listing, list_records
 from pipeline.audit.reading.places import (
@@ -40,7 +40,7 @@ from pipeline.audit.reading.quarantine import NOTHING_UNREAD, Quarantine, quaran
 from pipeline.audit.reading.streams import STREAMS
 from pipeline.audit.request import Request, Status, parser, requested
 from pipeline.audit.results import summary
-from pipeline.audit.results.digests import BrokenChain, name_of
+from pipeline.audit.results.digests import name_of
 from pipeline.audit.results.tables import (
     CACHE,
     alone_in,
@@ -50,6 +50,7 @@ from pipeline.audit.results.tables import (
 )
 from pipeline.audit.sealing import Seal
 from pipeline.audit.sql import columns
+from pipeline.audit.watermarks import Watermarks, moment
 from pipeline.errors import CannotAudit
 from pipeline.spark.session import configured, spark_session
 from pipeline.visible import give_up_output, guard_standard_streams, json_text
@@ -88,20 +89,24 @@ def audit(
         span = _span(request, listing)
         refuse_others(spark, request.out)
         with alone_in(request.out):
-            head = _begin(spark, request)
+            kept = _begin(spark, request)
             try:
-                seal = Seal.of(spark, request.out, head)
-            except BrokenChain as error:
-                _write_summary(spark, request, _unjudged(request, head, str(error)))
+                seal = Seal.of(spark, request.out, kept["digest"])
+                cache = Cache(spark, request.out, request.from_raw)
+                cache.bring_up_to_date(listing, everything.days(), say)
+                changed = seal.changed(cache.days, everything.days(), _oldest(request))
+                if changed:
+                    result = _changed(request, kept, seal, changed)
+                    _write_summary(spark, request, result)
+                    return result
+                counted = {day: one.counted for day, one in cache.days.items()}
+                marks = Watermarks.read(listing, counted, by_executions=request.by_executions)
+                if request.as_of is None:
+                    marks.check(kept["watermarks"], listing.modified)
+                return _Audit(spark, request, listing, span, cache, marks, seal, began).summary()
+            except CannotAudit as error:
+                _write_summary(spark, request, _unjudged(request, kept, str(error)))
                 raise
-            cache = Cache(spark, request.out, request.from_raw)
-            cache.bring_up_to_date(listing, everything.days(), say)
-            changed = seal.changed(cache.days, everything.days(), _oldest(request))
-            if changed:
-                result = _changed(request, seal, changed)
-                _write_summary(spark, request, result)
-                return result
-            return _Audit(spark, request, listing, span, cache, seal, began).summary()
     except (PySparkException, Py4JError) as error:
         said = f"The audit did not come to its end: {first_line(error)}"
         if f"/{CACHE}/rows/" in str(error):
@@ -111,43 +116,51 @@ def audit(
         raise CannotAudit(f"The audit did not come to its end: {error}") from error
 
 
-def _begin(spark: SparkSession, request: Request) -> object:
+def _begin(spark: SparkSession, request: Request) -> dict[str, Any]:
     """Put the last result away: a run that does not end leaves no clean one behind.
 
     Returns:
-        The head of the chain of digests, as the last result has it; None: it has none.
+        What stays of it until a run has come to its end: the head of the chain of digests
+        (`digest`; None: it has none) and the `watermarks` that it told, if of these records.
     """
     out = place(spark, request.out)
     try:
         last = json.loads(out.read("summary.json") or "{}")
     except ValueError:
         last = {}
-    head = last.get("digest") if isinstance(last, dict) else None
+    last = last if isinstance(last, dict) else {}
+    marks = last.get("watermarks") if last.get("records") == request.records else None
+    kept = {
+        "digest": last.get("digest"),
+        "watermarks": marks if isinstance(marks, dict) else {},
+    }
     said = f"The audit that began at {_now()} has not come to its end."
     out.delete("report.html")
     try:
-        _write_summary(spark, request, _unjudged(request, head, said))
+        _write_summary(spark, request, _unjudged(request, kept, said))
     except BaseException:  # no room for it; then there is none
         out.delete("summary.json")
         raise
-    return head
+    return kept
 
 
 def _unjudged(
-    request: Request, head: object, sentence: str, status: Status = Status.NOT_AUDITED
+    request: Request, kept: Mapping[str, Any], sentence: str, status: Status = Status.NOT_AUDITED
 ) -> dict[str, Any]:
     """The summary of a run that has judged nothing."""
     return {
+        **kept,
         "version": VERSION,
         "sentence": sentence,
         "exit_status": int(status),
-        "digest": head,
         "generated_at": _now(),
         "records": request.records,
     }
 
 
-def _changed(request: Request, seal: Seal, changed: list[dict[str, Any]]) -> dict[str, Any]:
+def _changed(
+    request: Request, kept: Mapping[str, Any], seal: Seal, changed: list[dict[str, Any]]
+) -> dict[str, Any]:
     """The summary that says which files of judged days are others now, and what to do."""
     first, number = changed[0], len(changed)
     files = (
@@ -159,7 +172,8 @@ def _changed(request: Request, seal: Seal, changed: list[dict[str, Any]]) -> dic
         f"{name_of(first['digest'])} tells. Put back what was there (S3 keeps older versions), or "
         f"accept what is: actonce audit verify {request.out} --accept"
     )
-    result = _unjudged(request, seal.chain.head(), sentence, Status.ALARMS)
+    result = _unjudged(request, kept, sentence, Status.ALARMS)
+    result |= {"digest": seal.chain.head()}
     return result | {"changed": {"total": number, "files": changed[:_MOST_TOLD]}}
 
 
@@ -209,6 +223,7 @@ def message_rows(
     listing: Listing,
     unread: Mapping[str, frozenset[date]] | None = None,
     seen: tuple[int, int] = (0, 0),
+    complete_until: int | None = None,
 ) -> DataFrame:
     """The whole judgement as one plan with one shuffle: records in, a row per message id out.
 
@@ -218,6 +233,8 @@ def message_rows(
         listing: what they are of.
         unread: the days of each stream on which something could not be read.
         seen: the times (ms) of the newest record that shows life, and of the newest of all.
+        complete_until: the moment (ms) before which every stream tells everything; None: not
+            known, or not asked: `as_of` is.
     """
     since, until = _span(request, listing)
     span = None
@@ -231,7 +248,11 @@ def message_rows(
     )
     grace_ms = int(request.grace.total_seconds() * 1000)
     numbers = per_message(narrow(rows, request.since, request.until), span)
-    return judged(numbers, coverage, *_silence(request, listing, seen), grace_ms)
+    tells = Until(*_silence(request, listing, seen))
+    if complete_until is not None:
+        is_over = _midnight(until + timedelta(days=1)) <= complete_until
+        tells = Until(complete_until, complete_until, complete_until, 0 if is_over else grace_ms)
+    return judged(numbers, coverage, tells, grace_ms)
 
 
 @dataclass(slots=True)
@@ -240,6 +261,7 @@ class _Audit:
 
     Attributes:
         span: the days that are judged.
+        marks: how far the streams are complete.
         began: before the records were listed (ms).
         bad: what could not be read.
         known_ids: records are to be put under the ids that they stand for.
@@ -251,11 +273,20 @@ class _Audit:
     listing: Listing
     span: tuple[date, date]
     cache: Cache
+    marks: Watermarks
     seal: Seal
     began: int
     bad: Quarantine = NOTHING_UNREAD
     known_ids: bool = False
     seen: tuple[int, int] = (0, 0)
+
+    @property
+    def complete_until(self) -> int | None:
+        """See `message_rows`."""
+        at = self.marks.complete_until
+        if at is None or self.request.as_of is not None:
+            return None
+        return min(at, int(self.listing.modified.timestamp() * 1000))
 
     def summary(self) -> dict[str, Any]:
         """Judge, then the results and their summary."""
@@ -313,7 +344,12 @@ class _Audit:
     def _judge(self) -> tuple[DataFrame, dict[str, Any]]:
         """Judge, write the messages, and tell what was seen on the way."""
         judgement = message_rows(
-            self._rows_to_judge(), self.request, self.listing, self.bad.days, self.seen
+            self._rows_to_judge(),
+            self.request,
+            self.listing,
+            self.bad.days,
+            self.seen,
+            self.complete_until,
         )
         whole = self.request.since is None
         in_range = F.lit(True) if whole else F.col("day").between(*self.span)
@@ -342,8 +378,10 @@ class _Audit:
     def _results(self, messages: DataFrame, told: dict[str, Any]) -> dict[str, Any]:
         """Write everything else: the numbers of each day and of all are one aggregation."""
         request, listing, bad = self.request, self.listing, self.bad
-        span = self.span
-        numbers = summary.day_columns() | summary.gap_columns() | summary.latency_columns()
+        span, complete_until = self.span, self.complete_until
+        numbers = (
+            summary.day_columns(complete_until) | summary.gap_columns() | summary.latency_columns()
+        )
         counted = [one.asDict() for one in messages.rollup("day").agg(*columns(numbers)).collect()]
         row = next((one for one in counted if one["day"] is None), {})
         day_rows = sorted((one for one in counted if one["day"]), key=itemgetter("day"))
@@ -351,7 +389,9 @@ class _Audit:
         alarms_total = sum(verdicts[name] for name in ALARMS)
         unjudged = sum(row["unjudged"] for row in day_rows)
         by_word = request.by_executions
-        absent = summary.not_looked_at(listing, span, request.as_of, by_word=by_word)
+        absent = summary.not_looked_at(
+            listing, span, request.as_of, complete_until, by_word=by_word
+        )
         days = summary.days_told(day_rows, listing, absent + summary.not_recorded(listing, span))
         trusted = summary.on_trust(
             listing, span, told["unrepeatable"], verdicts["effect_check"], by_word=by_word
@@ -367,6 +407,13 @@ class _Audit:
         unseen += [
             f"{day}: messages that have late records could not be judged." for day in late_unjudged
         ]
+        unseen += self._standing()
+        later = sum(row["not_yet_judged"] for row in day_rows)
+        sentence = summary.sentence(
+            verdicts, unjudged, bad.lines, late_alarms, unseen, trusted, later
+        )
+        if complete_until is not None and complete_until < _midnight(span[1] + _DAY):
+            sentence = f"{summary.complete(complete_until, later)} {sentence}"
         if alarms_total or late_alarms:
             status = Status.ALARMS
         elif unjudged or bad.lines or unseen:
@@ -380,9 +427,7 @@ class _Audit:
             "from": span[0].isoformat(),
             "to": span[1].isoformat(),
             "generated_at": _now(),
-            "sentence": summary.sentence(
-                verdicts, unjudged, bad.lines, late_alarms, unseen, trusted
-            ),
+            "sentence": sentence,
             "exit_status": int(status),
             "records": request.records,
             "messages": sum(verdicts.values()),
@@ -402,6 +447,9 @@ class _Audit:
             "late_days": [day.isoformat() for day in sorted(_dates(told["late_days"]))],
             "late_alarms": late_alarms,
             "on_trust": trusted,
+            "watermarks": self.marks.told(),
+            "complete_until": None if complete_until is None else moment(complete_until),
+            "not_yet_judged": None if complete_until is None else later,
             "read": self.cache.told(),
         }
         _write_summary(self.spark, request, result)
@@ -415,6 +463,7 @@ class _Audit:
         """
         as_of, (since, until) = self.request.as_of, self.span
         over = self.began if as_of is None else min(self.began, as_of.timestamp() * 1000)
+        over = over if self.complete_until is None else min(over, self.complete_until)
         days = {
             day: manifest
             for day, manifest in self.cache.days.items()
@@ -423,6 +472,16 @@ class _Audit:
         }
         of_days = {date.fromisoformat(day): told for day, told in verdicts.items()}
         return self.seal.add(days, of_days, _now(), _absolute(self.request.records))
+
+    def _standing(self) -> list[str]:
+        """The streams that stand still; see `Request.complete_by`."""
+        request, (since, until) = self.request, self.span
+        if request.complete_by is not None:
+            return self.marks.standing(int(request.complete_by.timestamp() * 1000))
+        last = min(until, self.listing.modified.date() - _DAY)
+        if self.complete_until is None or last < since:
+            return []
+        return self.marks.standing(_midnight(last + _DAY))
 
     def _alarms(self, messages: DataFrame) -> list[dict[str, Any]]:
         # They began in the days that are judged, so none of their records is of before.
@@ -482,6 +541,7 @@ def _dates(text: str) -> set[date]:
 
 
 _FIRST: Final = date(2000, 1, 1)
+_DAY: Final = timedelta(days=1)
 
 
 def _midnight(day: date) -> int:

@@ -34,6 +34,9 @@ class Request:
         as_of: later records are left out, and silence is measured against this moment; None: all
             records, and when the newest file was written, but not after the last day that there is,
             and not before its own records: see `job.message_rows`.
+        complete_by: a stream that is not complete until then stands still; None: until the end of
+            the last of the days that was over when the newest file was written. Asked only where
+            heartbeats tell: see `watermarks`.
         grace: how long a message without an end is in flight, not lost.
         reach: how many days before `since` records are read from; None: all.
         by_executions: where no stream tells the effects, the executions' word is taken.
@@ -46,6 +49,7 @@ class Request:
     since: date | None = None
     until: date | None = None
     as_of: datetime | None = None
+    complete_by: datetime | None = None
     grace: timedelta = GRACE
     reach: int | None = None
     by_executions: bool = False
@@ -60,6 +64,7 @@ def requested(  # noqa: C901 - one check after the other
     until: str | None = None,
     out: str | None = None,
     as_of: str | None = None,
+    complete_by: str | None = None,
     grace: float = GRACE.total_seconds(),
     reach: int | None = None,
     by_executions: bool = False,
@@ -79,17 +84,21 @@ def requested(  # noqa: C901 - one check after the other
     try:
         first = None if since is None else date.fromisoformat(since)
         last = None if until is None else date.fromisoformat(until)
-        moment = None if as_of is None else datetime.fromisoformat(as_of)
+        moment, by = (
+            None if told is None else datetime.fromisoformat(told) for told in (as_of, complete_by)
+        )
     except ValueError as error:
         raise CannotAudit(f"{error}: write a day as YYYY-MM-DD, a time as ISO 8601.") from error
     if first is not None and last is not None and first > last:
         raise CannotAudit(f"--from {first} is after --until {last}: exchange them.")
-    if moment is not None and moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
+    moment, by = (
+        told.replace(tzinfo=UTC) if told is not None and told.tzinfo is None else told
+        for told in (moment, by)
+    )
     for name in (records, out or ""):
         if not _is_utf8(name):
             raise CannotAudit(f"{name} is not UTF-8, and Java can name no such folder.")
-    for one in (first, last, moment):
+    for one in (first, last, moment, by):
         if one is not None and not 2000 <= one.year < 2100:
             raise CannotAudit(f"Of {one} no records are kept.")
     if not 0 <= grace <= _LONGEST.total_seconds():
@@ -102,6 +111,7 @@ def requested(  # noqa: C901 - one check after the other
         first,
         last,
         moment,
+        by,
         timedelta(seconds=grace),
         reach,
         by_executions,
@@ -130,6 +140,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--as-of", metavar="TIME", help="judge by the records before this moment, ISO 8601"
     )
+    made.add_argument(
+        "--complete-by", metavar="TIME",
+        help="tell streams that are not complete until this moment by their heartbeats, ISO 8601",
+    )  # fmt: skip
     made.add_argument(
         "--reach", metavar="DAYS", type=int, help="read records of so many days before"
     )

@@ -41,6 +41,12 @@ performed it counts for one effect; one that ended without a word is not judged,
 What cannot be told because a stream is missing, or could not be read, on the message's days is not
 guessed: the row says `judged` false, and it is never `lost`.
 
+Where the streams' heartbeats tell until when the records are complete, silence is measured against
+that moment, and nobody is called lost, nor an effect unasked for, whose last record is not the
+grace period older: a record below it that arrives later has nothing to add but what clocks differ
+by. Whoever has a record of that moment or later is `in_flight`, unless its records make an alarm of
+it by themselves.
+
 Clocks: records of one execution, or of one dead letter, are compared with each other; an effect's
 only with the decision of a person, which takes longer than clocks differ.
 """
@@ -243,17 +249,32 @@ def _codes(first: int, last: int | None = None) -> str:
     return f"code = {int(first)}" if last is None else f"code BETWEEN {int(first)} AND {int(last)}"
 
 
-def judged(
-    messages: DataFrame, coverage: Coverage, known_until: int, latest: int, grace_ms: int
-) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class Until:
+    """Until when the records tell, all in ms.
+
+    Attributes:
+        silence: until then silence is silence.
+        latest: until then it may be; later than `silence` if nothing tells. A message that is lost
+            by this one only is not judged.
+        complete: whoever has a record from then on is not judged but by alarms that stand by
+            themselves; None: nobody is.
+        margin: what is not there is missed only of messages so much older than `complete`.
+    """
+
+    silence: int
+    latest: int
+    complete: int | None = None
+    margin: int = 0
+
+
+def judged(messages: DataFrame, coverage: Coverage, until: Until, grace_ms: int) -> DataFrame:
     """The verdicts.
 
     Args:
         messages: what `per_message` gives.
         coverage: which stream was missing when.
-        known_until: the moment (ms) until which silence is silence.
-        latest: the moment (ms) until which it may be; later than `known_until` if nothing tells. A
-            message that is lost by this one only is not judged.
+        until: until when they tell.
         grace_ms: how long a message without an end is in flight.
 
     Returns:
@@ -275,7 +296,7 @@ def judged(
         f"to_date({_time('last_at')}) AS last_day",
     )
     # In steps, because a method that is too long is not compiled.
-    *steps, (verdict, certain) = _verdict(coverage, known_until, latest, grace_ms)
+    *steps, (verdict, certain) = _verdict(coverage, until, grace_ms)
     for step in steps:
         counted = counted.selectExpr("*", *step)
     return counted.selectExpr(
@@ -294,7 +315,7 @@ def judged(
         f"{_time('effect_at')} AS effect_at",
         *("touched", "failed", "quarantined"),
         f"{UNRESOLVED} AS unresolved",
-        f"{_unsent(coverage, grace_ms)} AS unsent",
+        f"{_unsent(coverage, grace_ms)} AND settled AS unsent",
         "effect_records > 0 AND effect_low IS NULL AS unrepeatable",
     )
 
@@ -318,9 +339,7 @@ def _unsent(coverage: Coverage, grace_ms: int) -> str:
     )
 
 
-def _verdict(
-    coverage: Coverage, known_until: int, latest: int, grace_ms: int
-) -> list[tuple[str, ...]]:
+def _verdict(coverage: Coverage, until: Until, grace_ms: int) -> list[tuple[str, ...]]:
     """The verdict, and whether it is certain, as SQL; before them the columns that they name."""
     running = int(Code.RUNNING)
     said_done = _surely(f"execution IN ({int(Code.CLOSED_PERFORMED)}, {int(Code.CLOSED_FOUND)})")
@@ -338,14 +357,18 @@ def _verdict(
     )
     accepted = "started + suppressed > 0"
     silent, may_be_silent = (
-        f"({moment} - last_at > {grace_ms})" for moment in (known_until, latest)
+        f"({moment} - last_at > {grace_ms})" for moment in (until.silence, until.latest)
     )
+    settled, above = "true", "false"
+    if until.complete is not None:
+        settled = f"({until.complete} - last_at > {until.margin})"
+        above = f"(last_at >= {until.complete})"
     # SQS gives a message up whose deliveries fail; it lies in UnstartedQueue then.
     only_refused = (
         f"(refused > 0 OR (failed > 0 AND {silent})) AND NOT {accepted} "
         "AND execution IS NULL AND effects = 0"
     )
-    until = f"least(last_at + {grace_ms}, {latest - 1})"
+    waited = f"least(last_at + {grace_ms}, {until.latest - 1})"
     resolved_before = _surely(
         f"effect_at > CASE WHEN dead_letter = {int(Code.DECIDED_RESOLVE)} "
         f"THEN {_since('dead_letter')} WHEN execution = {int(Code.CLOSED_RESOLVED)} "
@@ -361,10 +384,12 @@ def _verdict(
         f"{rejected} AS was_rejected",
         f"{resolved} AS was_resolved",
         f"{only_refused} AS only_refused",
-        f"to_date({_time(f'greatest(last_at, {until})')}) AS seen_until",
+        f"to_date({_time(f'greatest(last_at, {waited})')}) AS seen_until",
         f"{resolved_before} AS resolved_before",
         f"{performed_twice} AS performed_twice",
         f"{coverage.has('effects')} AS has_effects",
+        f"{settled} AS settled",
+        f"{above} AS above",
     )
     by_word = "(said_done AND NOT has_effects)" if coverage.by_executions else "false"
     ended = f"(effects > 0 OR waits OR was_rejected OR was_resolved OR only_refused OR {by_word})"
@@ -373,9 +398,8 @@ def _verdict(
     # Nobody's message: no producer's, and none that SQS delivered.
     by_hand = "(said_failed AND deliveries + failed + sent = 0)"
     # A row in progress whose message SQS cannot hold any more; until then it may wait there.
-    abandoned = (
-        f"(execution = {int(Code.ROW_IN_PROGRESS)} AND {latest} - last_at > {_QUEUE_HOLDS_MS})"
-    )
+    held_until = f"{until.latest} - {_QUEUE_HOLDS_MS}"
+    abandoned = f"(execution = {int(Code.ROW_IN_PROGRESS)} AND last_at < {held_until})"
     silence = f"(execution IS NULL AND {may_be_silent} AND {asked_for})"
     if coverage.rows:
         silence = f"({silence} OR {_surely(abandoned)})"
@@ -390,7 +414,7 @@ def _verdict(
     began = coverage.began.get("executions", coverage.until)
     second = (
         # An execution's end tells by itself; without one, silence, if every witness was there.
-        f"NOT {ended} AND ({closed} OR {silence}) AS gone",
+        f"NOT {ended} AND (({closed} AND settled) OR {silence}) AS gone",
         (
             f"{saw_effects} AND {coverage.saw('executions', 'seen_until')} "
             f"AND ({closed} OR {silence_tells}) AND NOT {by_hand} AS witnessed"
@@ -414,8 +438,10 @@ def _verdict(
         WHEN effects > 1 THEN 'performed_again'
         WHEN gone AND witnessed THEN 'lost'
         WHEN effects = 1 AND (was_rejected OR resolved_before OR performed_twice
-            OR (unasked AND saw_who_asks)) OR ({by_word} AND performed_twice) THEN 'contradiction'
+            OR (unasked AND saw_who_asks AND settled)) OR ({by_word} AND performed_twice)
+            THEN 'contradiction'
         WHEN conflicting THEN 'conflict'
+        WHEN above OR (effects = 1 AND unasked AND NOT settled) THEN 'in_flight'
         WHEN waits THEN 'awaiting_decision'
         WHEN effects > 0 OR (NOT has_effects AND said_done) THEN 'performed_once'
         WHEN was_rejected THEN 'rejected'
@@ -431,7 +457,7 @@ def _verdict(
         doubtful = "false"  # an execution that ended without a word is gone, and nobody saw it
     # Who asked for an effect may stand in what could not be read.
     unexplained = "(effects = 1 AND unasked AND NOT saw_who_asks)"
-    certain = f"NOT ((gone AND NOT witnessed) OR {doubtful} OR earlier OR {unexplained})"
+    certain = f"above OR NOT ((gone AND NOT witnessed) OR {doubtful} OR earlier OR {unexplained})"
     return [first, second, (verdict, certain)]
 
 

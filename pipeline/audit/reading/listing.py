@@ -25,8 +25,9 @@ _MANIFEST: Final = re.compile(r"/AWSDynamoDB/.*manifest-(summary|files)\.(json|m
 _EXPORT: Final = re.compile(r"(.*/AWSDynamoDB/)(?:data/|([^/]+/))", re.DOTALL)
 """A file of an export. The data of incremental exports lie together, beside the exports' folders,
 and are read when one of these has ended: what another one adds is told of the same day."""
-_EXPORT_SUMMARY: Final = re.compile(r"((.*/AWSDynamoDB/)[^/]+/)manifest-summary\.json$", re.DOTALL)
-"""It tells when the export ended and how many items it has, so it is there when all is written.
+EXPORT_SUMMARY: Final = re.compile(r"((.*/AWSDynamoDB/)[^/]+/)manifest-summary\.json$", re.DOTALL)
+"""It tells when the export ended and how many items it has, so it is there when all is written. It
+is read, for up to when it has everything, which is a heartbeat.
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Output.html"""
 UNFINISHED_EXPORT: Final = "unfinished_export"
 _CHECKSUM: Final = re.compile(r"^(.*?)\.([^/]*)\.crc$", re.DOTALL)
@@ -145,7 +146,7 @@ def listed(found: Iterable[Found], root: str, out: str = "") -> Listing:
     found = sorted(found, key=lambda one: one.path)
     names = frozenset(one.below for one in found)
     results = _results_below(root, out, names)
-    summaries = [told for name in names if (told := _EXPORT_SUMMARY.match(name))]
+    summaries = [told for name in names if (told := EXPORT_SUMMARY.match(name))]
     ended = {folder for told in summaries for folder in told.groups()}
     files: list[File] = []
     unread: list[Unread] = []
@@ -191,7 +192,11 @@ def _is_no_record(one: Found, stream: str | None, names: frozenset[str]) -> bool
     checksum = _CHECKSUM.match(one.below)
     return bool(
         (one.size == 0 and (_HIDDEN.search(one.below) or one.below.endswith("_$folder$")))
-        or (stream == "effects" and _MANIFEST.search(one.path) is not None)
+        or (
+            stream == "effects"
+            and _MANIFEST.search(one.path) is not None
+            and not EXPORT_SUMMARY.match(one.path)
+        )
         or (checksum is not None and checksum[1] + checksum[2] in names)
     )
 

@@ -23,9 +23,16 @@ from pyspark import cloudpickle
 
 from actonce_core import strict_json
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
-from pipeline.audit.reading.listing import PLACE
+from pipeline.audit.reading.listing import EXPORT_SUMMARY, PLACE
 from pipeline.audit.reading.places import HERE
-from pipeline.audit.reading.streams import KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, Code
+from pipeline.audit.reading.streams import (
+    HANDED,
+    HEARTBEAT,
+    KNOWN_VERSION,
+    OPERATOR_REJECTED,
+    REFUSED,
+    Code,
+)
 
 COLUMNS: Final = {
     "message_id": "string",
@@ -42,14 +49,15 @@ COLUMNS: Final = {
     "problem": "string",
 }
 """Of a row: the message's id (null: the record tells none), its own time in ms, one of `Code`, two
-numbers (a delivery's fingerprint, an effect's identity), a few words for a person, SQS's id (null:
-not told), and the day of its folder. Only of what was not read: the file, the line from 1 on (null:
-the whole file), and why; nothing of the line itself, which may hold anything."""
+numbers (a delivery's fingerprint, an effect's identity), a few words for a person (a heartbeat's
+source; null: not told), SQS's id (null: not told), and the day of its folder. Only of what was not
+read: the file, the line from 1 on (null: the whole file), and why; nothing of the line itself,
+which may hold anything."""
 
 Row = tuple[Any, ...]
 """The values of `COLUMNS`."""
 
-Facts = tuple[str | None, int | None, int | None, int | None, str]
+Facts = tuple[str | None, int | None, int | None, int | None, str | None]
 """Of a record: message id, code (null: a value that nobody knows), two numbers, words."""
 
 _GZIP: Final = b"\x1f\x8b"
@@ -67,6 +75,7 @@ _DAY_MS: Final = 86_400_000
 _CLOCKS_DIFFER_MS: Final = 3_600_000
 _WORDS: Final = 500  # characters of what a record says
 _QUARANTINED: Final = int(Code.QUARANTINED)
+_HEARTBEAT: Final = int(Code.HEARTBEAT)
 
 
 class Unread(Exception):
@@ -98,6 +107,9 @@ def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
     # What arrived on a day happened before its end.
     too_late = _milliseconds(f"{folder}T00:00:00Z") + _DAY_MS + _CLOCKS_DIFFER_MS
     with opened() as source:
+        if stream == "effects" and EXPORT_SUMMARY.match(path):
+            yield from _of_export_summary(source.read(), folder, too_late)
+            return
         for number, raw in enumerate(_unpacked(source), 1):
             line = raw.removeprefix(_BYTE_ORDER_MARK) if number == 1 else raw
             try:
@@ -114,6 +126,20 @@ def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
                     yield row
 
 
+_READ: Final = (None, None, None)  # file, line and problem of a record
+
+
+def _of_export_summary(content: bytes, folder: str, too_late: int) -> Iterator[Row]:
+    """A heartbeat of when an export has everything; none where its summary does not say it."""
+    try:
+        told = strict_json.parse(content.decode("utf-8"))
+        at = _milliseconds(told.get("exportToTime") or told.get("exportTime"))
+    except (UnicodeDecodeError, strict_json.NotJson, AttributeError, Unread):
+        return
+    if _EARLIEST_MS <= at < too_late:
+        yield (None, at, _HEARTBEAT, None, None, "effects", None, None, folder, *_READ)
+
+
 def _row_of(stream: str, folder: str, too_late: int, value: Any) -> Row | None:
     """The row of a value; None: it is no record, and nothing is wrong.
 
@@ -123,14 +149,17 @@ def _row_of(stream: str, folder: str, too_late: int, value: Any) -> Row | None:
     record = _plain(stream, value)
     if record is None:
         return None
-    message_id, code, f1, f2, what = _TELLS[stream](record)
+    # Plain records only: what is in an item or an event may be of a message.
+    is_heartbeat = record.get("event") == HEARTBEAT and record.get("stream") == stream
+    tell = _heartbeat if is_heartbeat and stream in HANDED else _TELLS[stream]
+    message_id, code, f1, f2, what = tell(record)
     at = _milliseconds(record["at"])
     if not _EARLIEST_MS <= at < too_late:
         raise Unread("impossible_time")
     if code is None:
         raise Unread("unknown_value")
     sqs_id = _text(record, "sqs_message_id")
-    told = (stream, what[:_WORDS], sqs_id, folder, None, None, None)
+    told = (stream, what and what[:_WORDS], sqs_id, folder, *_READ)
     return (message_id, at, code, f1, f2, *told)
 
 
@@ -208,7 +237,12 @@ def _plain(stream: str, value: Any) -> dict[str, Any] | None:
     if stream == "effects" and told is None:
         return _of_item(value)
     if stream == "executions" and "detail-type" in value:
-        return _of_event(value.get("detail"))
+        if (value["detail-type"], value.get("source")) != ("Records Heartbeat", "actonce"):
+            return _of_event(value.get("detail"))
+        value = value.get("detail")
+        if not isinstance(value, dict) or value.get("event") != HEARTBEAT:
+            raise Unread("not_a_record")
+        told = value.get("stream")
     if told != stream:
         raise Unread("not_a_record")
     if str(value.get("version")) != KNOWN_VERSION:
@@ -323,6 +357,11 @@ def _numbers(text: str) -> tuple[int, int]:
     """
     digest = hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
     return int.from_bytes(digest[:8], signed=True), int.from_bytes(digest[8:], signed=True)
+
+
+def _heartbeat(record: dict[str, Any]) -> Facts:
+    _needed(record, "source")
+    return None, _HEARTBEAT, None, None, record["source"]
 
 
 def _sent(record: dict[str, Any]) -> Facts:

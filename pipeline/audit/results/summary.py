@@ -1,7 +1,7 @@
 """The numbers of a page: totals, days, gaps, latencies, alarms, and one sentence."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final
@@ -33,13 +33,21 @@ _COUNTED: Final = (
 )  # fmt: skip
 
 
-def day_columns() -> dict[str, str]:
-    """Aggregates over messages, as `totals` and `days_told` read them."""
+def day_columns(complete_until: int | None = None) -> dict[str, str]:
+    """Aggregates over messages, as `totals` and `days_told` read them.
+
+    Not yet judged is what is in flight and has a record of the moment (ms) until which the records
+    are complete, or later.
+    """
+    above = f"unix_millis(last_at) >= {complete_until}"
     return {
         "messages": "count(1)",
         **{verdict: f"count_if(verdict = '{verdict}')" for verdict in VERDICTS},
         "unjudged": "count_if(NOT judged)",
         "unsent": "count_if(unsent)",
+        "not_yet_judged": "0"
+        if complete_until is None
+        else f"count_if(verdict = 'in_flight' AND {above})",
         "failed": "sum(failed)",
         "executions": "count_if(execution_records > 0)",
         **{name: f"sum({name})" for name in _COUNTED},
@@ -154,7 +162,12 @@ def on_trust(
 
 
 def not_looked_at(
-    listing: Listing, span: Interval, as_of: datetime | None, *, by_word: bool = False
+    listing: Listing,
+    span: Interval,
+    as_of: datetime | None,
+    complete_until: int | None = None,
+    *,
+    by_word: bool = False,
 ) -> list[Unseen]:
     """What keeps the days of a span from being clean, whatever was found: a witness is missing.
 
@@ -162,6 +175,8 @@ def not_looked_at(
         listing: the files.
         span: the days that are judged.
         as_of: the limit of what was known; later days are not looked at.
+        complete_until: the moment (ms) before which every stream tells everything, if that is
+            known: of later days nothing is missed yet.
         by_word: nobody misses the effects.
     """
     since, until = span
@@ -170,6 +185,8 @@ def not_looked_at(
     if last < until:
         days = (max(since, last + timedelta(days=1)), until)
         found.append((days, f"is after {as_of}, as of which was asked, so nothing was looked at."))
+    if complete_until is not None:
+        last = min(last, datetime.fromtimestamp((complete_until - 1) / 1000, UTC).date())
     until = min(until, last)
     of_all = absent(listing.days(), since, until)
     found += [(days, "no stream has a file, so nothing was looked at.") for days in of_all]
@@ -186,7 +203,9 @@ def not_looked_at(
             found += [
                 (days, _missing(stream)) for days in absent(have | _each(of_all), since, until)
             ]
-    later = min(max(everyone), last) if as_of is not None else max(everyone)
+    later = max(everyone)
+    if as_of is not None or complete_until is not None:
+        later = min(later, last)
     if later > until and not by_word:
         found += [
             (days, "effects is missing, so an effect may have been repeated there unseen.")
@@ -327,6 +346,15 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     ]
 
 
+def complete(until: int, not_yet_judged: int) -> str:
+    """Until when (ms) the records are complete, and how many messages have records of later."""
+    said = f"Complete until {datetime.fromtimestamp(until / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    if not_yet_judged:
+        verb = "is" if not_yet_judged == 1 else "are"
+        said += f"; {_messages(not_yet_judged)} after that {verb} not yet judged"
+    return f"{said}."
+
+
 _TOLD_IN_SENTENCE: Final = 3
 
 
@@ -337,6 +365,7 @@ def sentence(
     late_alarms: Sequence[str] = (),
     unseen: Sequence[str] = (),
     trusted: Sequence[str] = (),
+    not_yet_judged: int = 0,
 ) -> str:
     """The answer.
 
@@ -347,8 +376,9 @@ def sentence(
         late_alarms: other days, on which a message began that has an alarm and a record of these.
         unseen: sentences that say what was not looked at.
         trusted: sentences that say what rests on a word alone; see `on_trust`.
+        not_yet_judged: how many of the messages are none of those of which it says anything.
     """
-    total = sum(verdicts.values()) - verdicts["effect_check"]
+    total = sum(verdicts.values()) - verdicts["effect_check"] - not_yet_judged
     said = {
         "performed_again": "acted on more than once",
         "lost": "lost",

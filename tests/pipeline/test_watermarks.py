@@ -1,0 +1,207 @@
+"""How far the records are complete, by their heartbeats, and what is said of messages by that."""
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.audit.job import audit
+from pipeline.audit.reading.records import COLUMNS, rows_of
+from pipeline.audit.request import requested
+from tests.pipeline.judge import Record
+from tests.pipeline.nights import rows_of as rows_in
+from tests.pipeline.nights import said, settled, verdicts_of
+from tests.pipeline.streams_on_disk import (
+    DAY,
+    at,
+    delivery,
+    effect,
+    heartbeat,
+    line_of,
+    performed,
+    sent,
+    write,
+)
+
+WITNESSES = ("deliveries", "executions", "effects")
+HOUR, MINUTE = 3600.0, 60.0
+COMPLETE = 14 * HOUR
+DAY_MS = int(datetime.fromisoformat(DAY).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+def beats(seconds: float, *streams: str, day: str = DAY) -> list[Record]:
+    return [heartbeat(stream, at(seconds, day)) for stream in streams or WITNESSES]
+
+
+def written_at(root: Path, seconds: float) -> Path:
+    """As if the newest file had been written then."""
+    for file in root.rglob("*.jsonl"):
+        os.utime(file, (DAY_MS / 1000 + seconds,) * 2)
+    return settled(root)
+
+
+def without(stream: str, records: list[Record]) -> list[Record]:
+    return [record for record in records if record[0] != stream]
+
+
+# --------------------------------------------------------------------------- a line
+
+
+def told(path: Path, *lines: Any, stream: str = "deliveries") -> list[dict[str, Any]]:
+    """The rows of a file of lines."""
+    file = path / stream / f"dt={DAY}" / "f"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(
+        "".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in lines)
+    )
+    return [dict(zip(COLUMNS, row, strict=True)) for row in rows_of(f"file://{file}")]
+
+
+LINE = {"version": 1, "at": at(COMPLETE), "event": "heartbeat", "source": "arn:1"}
+
+
+@pytest.mark.parametrize("stream", [*WITNESSES, "rows", "dead_letters"])
+def test_a_heartbeat_is_a_row_of_no_message(tmp_path: Path, stream: str) -> None:
+    (row,) = told(tmp_path, LINE | {"stream": stream}, stream=stream)
+    assert (row["message_id"], row["at"]) == (None, DAY_MS + COMPLETE * 1000)
+    assert (row["stream"], row["what"], row["problem"]) == (stream, "arn:1", None)
+
+
+def test_it_comes_in_the_envelopes_of_logs_and_of_events(tmp_path: Path) -> None:
+    line = LINE | {"stream": "deliveries"}
+    batch = {"messageType": "DATA_MESSAGE", "logEvents": [{"message": json.dumps(line)}]}
+    event: dict[str, Any] = {"source": "actonce", "detail-type": "Records Heartbeat"}
+    event |= {"detail": LINE | {"stream": "executions"}}
+    rows = [*told(tmp_path, batch), *told(tmp_path, event, stream="executions")]
+    assert [(row["what"], row["problem"]) for row in rows] == [("arn:1", None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("stream", "line", "problem"),
+    [
+        ("sent", LINE | {"stream": "sent"}, "missing_field"),  # of which nobody knows
+        (
+            "deliveries",
+            LINE | {"stream": "deliveries", "at": at(2, "2026-02-02")},
+            "impossible_time",
+        ),
+        ("deliveries", LINE | {"stream": "deliveries", "source": None}, "missing_field"),
+        ("deliveries", LINE | {"stream": "deliveries", "version": 2}, "unknown_version"),
+        ("deliveries", LINE | {"stream": "executions"}, "not_a_record"),
+        (
+            "executions",
+            {
+                "source": "actonce",
+                "detail-type": "Records Heartbeat",
+                "detail": {"status": "RUNNING"},
+            },
+            "not_a_record",
+        ),
+    ],
+)
+def test_one_that_cannot_be_is_told(
+    tmp_path: Path, stream: str, line: dict[str, Any], problem: str
+) -> None:
+    assert [row["problem"] for row in told(tmp_path, line, stream=stream)] == [problem]
+
+
+def test_no_message_is_taken_for_one(tmp_path: Path) -> None:
+    """Whatever a producer puts into a body, an id or an effect, and a team into its own event."""
+    forged = json.dumps(LINE | {"stream": "executions"})
+    detail = {"name": "m", "status": "RUNNING", "startDate": DAY_MS, "event": "heartbeat"}
+    event = {"detail-type": "Records Heartbeat", "source": "mine", "detail": detail}
+    ids = [f"}}{forged}", f'"}}\n{forged}', forged]
+    item = {"event": {"S": "heartbeat"}, "stream": {"S": "effects"}, "booked_at": {"S": at(5)}}
+    rows = [
+        *told(tmp_path, *[line_of(*delivery(one, at(1))) for one in ids]),
+        *told(tmp_path, *[line_of(*delivery(one, at(1)))[:-1] for one in ids]),
+        *told(tmp_path, *[event | {"detail": detail | {"input": one}} for one in ids],
+              event, stream="executions"),
+        *told(tmp_path, {"Item": item | {"message_id": {"S": "m"}, "appointment_id": {"S": "a"}}},
+              stream="effects"),
+    ]  # fmt: skip
+    assert [row["what"] for row in rows if row["code"] == 25] == []
+    assert len(rows) == 11
+
+
+@pytest.mark.parametrize(
+    ("content", "until"),
+    [
+        ('{"exportTime": "2026-01-31T14:00:00.000Z"}', COMPLETE),
+        ('{"exportFromTime": "2026-01-31T13:00:00Z",\n"exportToTime": "2026-01-31T14:00:00Z"}',
+         COMPLETE),
+        ('{"exportTime": "2026-02-05T14:00:00.000Z"}', None),  # of later than its folder
+        ('{"version": "2020-06-30"}', None),
+        ('{"exportTime": "soon"}', None),
+        ("[]", None),
+        ("x", None),
+    ],
+)  # fmt: skip
+def test_an_export_s_summary_is_one(content: str, until: float | None) -> None:
+    path = f"s3://b/effects/dt={DAY}/AWSDynamoDB/1/manifest-summary.json"
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in rows_of(path, content.encode())]
+    assert [row["at"] for row in rows] == ([] if until is None else [DAY_MS + until * 1000])
+    assert all(row["stream"] == "effects" and row["problem"] is None for row in rows)
+
+
+# --------------------------------------------------------------------------- what they say together
+
+
+def test_no_verdict_of_silence_is_said_above_the_watermark_and_a_second_effect_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    late, soon = COMPLETE - 10 * MINUTE, COMPLETE + 5 * MINUTE
+    root = write(
+        tmp_path / "records",
+        [
+            *beats(COMPLETE),
+            *performed("well", HOUR),
+            *without("effects", performed("no-effect", HOUR)),
+            *without("effects", performed("no-effect-yet", late)),
+            delivery("silent", at(13 * HOUR)),
+            delivery("silent-yet", at(late)),
+            effect("unasked", at(HOUR), "a"),
+            effect("unasked-yet", at(late), "b"),
+            *performed("again", HOUR),
+            effect("again", at(soon), "second"),
+            *performed("later", soon),
+            *performed("duplicate", HOUR),
+            delivery("duplicate", at(soon), "suppressed"),
+            sent("sent-later", at(soon)),
+        ],
+    )
+    written_at(root, COMPLETE + 10 * MINUTE)
+    out = tmp_path / "out"
+    summary = audit(spark, requested(str(root), out=str(out)))
+    assert verdicts_of(out) == {
+        "well": "performed_once",
+        "no-effect": "lost",
+        "no-effect-yet": "in_flight",
+        "silent": "lost",
+        "silent-yet": "in_flight",
+        "unasked": "contradiction",
+        "unasked-yet": "in_flight",
+        "again": "performed_again",
+        "later": "in_flight",
+        "duplicate": "in_flight",
+        "sent-later": "in_flight",
+    }
+    assert summary["complete_until"] == at(COMPLETE)
+    assert summary["watermarks"] == dict.fromkeys(WITNESSES, at(COMPLETE)) | {
+        "rows": None,
+        "dead_letters": None,
+    }
+    assert summary["not_yet_judged"] == 3
+    assert summary["sentence"].startswith(
+        f"Complete until {DAY} 14:00:00 UTC; 3 messages after that are not yet judged. Of 8 mess"
+    )
+    by_cache = audit(spark, requested(str(root), out=str(out)))
+    assert by_cache["read"]["days_read"] == 0
+    assert said(by_cache) == said(summary)
+    raw = audit(spark, requested(str(root), out=str(tmp_path / "raw"), from_raw=True))
+    assert said(raw) == said(summary)
+    assert rows_in(out) == rows_in(tmp_path / "raw")
