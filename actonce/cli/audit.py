@@ -66,6 +66,14 @@ def audit(
             "when the newest file was written]",
         ),
     ] = None,
+    complete_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Tell the streams whose heartbeats do not reach this moment  [the end of the last "
+            "day that is over]",
+        ),
+    ] = None,
     reach: Annotated[
         int | None,
         typer.Option(min=0, help="Read records of so many days before the first  [all]"),
@@ -134,6 +142,7 @@ def audit(
             until=None if span is None else span[1].isoformat(),
             out=out,
             as_of=as_of,
+            complete_by=complete_by,
             grace=grace,
             reach=reach,
             by_executions=effects_by is EffectsBy.EXECUTIONS,

@@ -86,7 +86,8 @@ class Status:
         executions: None where there are none, or they could not be seen.
         alarms: that are on; None: they could not be seen, or CloudWatch has no data for any yet.
         audited: of the last audit's summary `from` and `to` (the days that it judged),
-            `generated_at`, `sentence` and `exit_status`, with its age in seconds and its severity
+            `generated_at`, `sentence` and `exit_status`, `complete_until` and `not_yet_judged`
+            (null: heartbeats tell neither), with its age in seconds and its severity
             (`audit_summary.SEVERITIES`); None: there is none of this stack at hand, or it could not
             be seen.
         oldest_failed_seconds: how old the oldest delivery was that failed in the last half hour, by
@@ -333,9 +334,10 @@ def _audited(stack: Stack, own: Path | None, now: datetime) -> Mapping[str, Any]
         return None
     place, told = found
     names = ("from", "to", "generated_at", "sentence", "exit_status")
+    names_of_heartbeats = ("complete_until", "not_yet_judged")
     made = datetime.fromisoformat(told["generated_at"])
     return {
-        **{name: told.get(name) for name in names},
+        **{name: told.get(name) for name in (*names, *names_of_heartbeats)},
         "severity": audit_summary.SEVERITIES.get(told.get("exit_status")),
         "age_seconds": max(0, int((now - made).total_seconds())),
         "place": place,

@@ -6,7 +6,7 @@ lease, effects from the example's table, or from where a team says that its own 
 `actonce send --record` wrote. Nothing is consumed, and nothing of it is changed.
 
 All but what was sent goes one way: a reader gives a stream's records, `_keep` puts each into the
-file of its day.
+file of its day, and at its end the moment at which reading began.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,19 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects
-from actonce.records.day_files import DayFiles, day_folder, files_of_others
+from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects
+from actonce.records.day_files import (
+    HEARTBEAT,
+    DayFiles,
+    day_folder,
+    files_of_others,
+    read_back,
+)
 from actonce.records.execution_records import records
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
+from actonce_core.histories.day_file import FILE_NAME
 from actonce_core.histories.reading import executions_between, tell
 from actonce_core.records import timestamp
 
@@ -93,17 +100,47 @@ class Collected:
 def collect(stack: Stack, wanted: Wanted, now: datetime | None = None) -> Collected:
     """Collect the streams; a day collected again replaces its files, one by one.
 
-    A stream that cannot be got leaves the others alone, and its own files as they were.
+    A stream that cannot be got leaves the others alone, and its own files as they were. The day
+    before, if it was collected before it was over, is collected again: so no heartbeat is said
+    behind which something is missing.
+
+    Args:
+        stack: whose.
+        wanted: what.
+        now: the moment; None: by AWS's own clock.
 
     Raises:
         WrongUse: the folder holds records of those days that something else put there, or there
             are no sent records where they are said to be.
         OSError: the folder cannot be written.
     """
-    run = _Run(stack, wanted, now or datetime.now(UTC))
+    unfinished = _unfinished(wanted)
+    if unfinished is not None:
+        wanted = replace(wanted, days=[unfinished, *wanted.days])
+    run = _Run(stack, wanted, now or stack.aws.now())
     run.check_folders()
     run.collect()
     return run.result
+
+
+def _unfinished(wanted: Wanted) -> date | None:
+    """The last day before those wanted that has files, if one of them ends before the day did."""
+    first = min(wanted.days)
+    for stream in sorted(wanted.streams - {"sent"}):
+        files = wanted.root.glob(f"{stream}/dt=????-??-??/{FILE_NAME}")
+        days = [day for file in files if (day := _named(file.parent.name)) and day < first]
+        if days:
+            *_, until = read_back(day_folder(wanted.root, stream, max(days)) / FILE_NAME)
+            if until is not None and until < timestamp(_midnight(max(days) + timedelta(days=1))):
+                return max(days)
+    return None
+
+
+def _named(folder: str) -> date | None:
+    try:
+        return date.fromisoformat(folder.removeprefix("dt="))
+    except ValueError:
+        return None
 
 
 @dataclass(slots=True)
@@ -169,9 +206,21 @@ class _Run:
                 )
 
     def _keep(
-        self, streams: Sequence[str], days: Sequence[date], records: Iterable[Record]
+        self,
+        streams: Sequence[str],
+        days: Sequence[date],
+        records: Iterable[Record],
+        *,
+        is_of_now: bool = True,
     ) -> None:
-        """Put each record into the file of its stream and day, and tell of those without a day."""
+        """Put each record into the file of its stream and day, and tell of those without a day.
+
+        Args:
+            streams: whose records they may be.
+            days: a record of any other is left out.
+            records: all that there are of the days; of now: as they were when the run began.
+            is_of_now: whether they are, and the files may say so.
+        """
         timeless: list[Record] = []
         with contextlib.ExitStack() as opened:
             files = {name: opened.enter_context(self._files(name, days)) for name in streams}
@@ -185,11 +234,21 @@ class _Run:
                     if record["stream"] in files:
                         files[record["stream"]].write(day, record)
                 bar.update(number)
+            for name, file in files.items() if is_of_now else ():
+                for day in days:
+                    file.end(day, self._heartbeat(name, day))
         if timeless:
             self.result.missing.append(
                 f"{' and '.join(streams)}: {len(timeless)} have no time that can be read, and are "
                 f"in no day's file; the first is of message {timeless[0].get('message_id')}."
             )
+
+    def _heartbeat(self, stream: str, day: date) -> Record:
+        """A day's file has all of the day from before the run began, and nothing of the next."""
+        until = min(self.now, _midnight(day) + timedelta(days=1))
+        line = {"stream": stream, "version": 1, "at": timestamp(until), "event": HEARTBEAT}
+        stack = self.stack.ledger_table or self.stack.state_machine
+        return line | {"source": stack}
 
     @contextlib.contextmanager
     def _files(self, stream: str, days: Sequence[date]) -> Iterator[DayFiles]:
@@ -346,7 +405,9 @@ class _Run:
                 "--effects-time, or collect executions and rows with them"
             )
         left_out: Counter[str] = Counter()
-        self._keep(streams, days, self._effects_of(source, left_out))
+        # A file is of when it was written, and who wrote it does not say of when.
+        is_of_now = not isinstance(source, EffectsFile)
+        self._keep(streams, days, self._effects_of(source, left_out), is_of_now=is_of_now)
         sentences = {
             "nameless": f"have no {source.attributes.key}, and are taken for no effects",
             "alone": "have a message's id as their only key: a second effect of it would not be "

@@ -1,12 +1,14 @@
 """The files of one stream: one per UTC day, replaced whole.
 
-JSON Lines, gzip, `<root>/<stream>/dt=YYYY-MM-DD/collected.jsonl.gz`. A file without lines says that
-the stream was looked at and had none that day; no file says that it was not looked at.
+JSON Lines, gzip, `<root>/<stream>/dt=YYYY-MM-DD/collected.jsonl.gz`. A file without records says
+that the stream was looked at and had none that day; no file says that it was not looked at. The
+last line may be a heartbeat: up to when the file has all of its day's records.
 """
 
 import contextlib
 import gzip
 import hashlib
+import json
 import os
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -16,6 +18,9 @@ from typing import Any, BinaryIO, Final
 from uuid import uuid4
 
 from actonce_core.histories.day_file import FILE_NAME, folder_of, json_line
+
+HEARTBEAT: Final = "heartbeat"
+"""The `event` of a line that says until when (`at`) its stream was handed everything."""
 
 _TEMPORARY: Final = ".collected."  # Spark does not read names that begin with a dot
 
@@ -52,7 +57,7 @@ class DayFiles:
             forgotten since.
 
     Attributes:
-        lines: how many of each day were written.
+        lines: how many records of each day were written.
         longer: the days whose file stayed.
     """
 
@@ -84,6 +89,12 @@ class DayFiles:
         self.lines[day] += 1
         self._sums[day] += _number(line)
 
+    def end(self, day: date, heartbeat: Mapping[str, Any]) -> None:
+        """Add what is no record, as the last line of a day's file."""
+        line = json_line(heartbeat)
+        self._file(day).write(line)
+        self._sums[day] += _number(line)
+
     @contextlib.contextmanager
     def replaced(self) -> Iterator["DayFiles"]:
         """Write inside; at the end the files of the days are replaced, also by empty ones.
@@ -100,7 +111,7 @@ class DayFiles:
                 os.fsync(raw.fileno())
             for day in self.lines:
                 file = day_folder(self._root, self._stream, day) / FILE_NAME
-                lines, sums = _told(file)
+                lines, sums, _ = read_back(file)
                 if self._keep_longer and lines > self.lines[day]:
                     self.longer.add(day)
                 elif (lines, sums) == (self.lines[day], self._sums[day]):
@@ -126,17 +137,24 @@ class DayFiles:
         return self._open[day][0]
 
 
-def _told(file: Path) -> tuple[int, int]:
-    """How many lines a file has, and the sum of their numbers; -1 if it is not there, or whole."""
-    lines = sums = 0
+def read_back(file: Path) -> tuple[int, int, str | None]:
+    """What a file has: of how many records, by which sum of all lines, and its last heartbeat.
+
+    The sum is another one for other lines, in whatever order. -1, 0 and none where the file is not
+    there, or not whole.
+    """
+    lines, sums, last = 0, 0, b"{}"
     try:
         with gzip.open(file, "rb") as opened:
-            for line in opened:
+            for last in opened:
                 lines += 1
-                sums += _number(line)
-    except (OSError, EOFError, zlib.error):
-        return -1, 0
-    return lines, sums
+                sums += _number(last)
+        told = json.loads(last)
+    except (OSError, EOFError, zlib.error, ValueError):
+        return -1, 0, None
+    if not isinstance(told, dict) or told.get("event") != HEARTBEAT:
+        return lines, sums, None
+    return lines - 1, sums, str(told.get("at"))
 
 
 def _number(line: bytes) -> int:

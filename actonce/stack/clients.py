@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -145,6 +146,19 @@ class Aws:
         if not self._callers:
             self._callers.append(self._caller())
         return self._callers[0]
+
+    def now(self) -> datetime:
+        """The moment, by AWS's own clock, to the second.
+
+        Raises:
+            Failed: it does not tell.
+            ClientError: it says no.
+        """
+        answer = self.client("sts").get_caller_identity()
+        told = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+        if told is None:
+            raise Failed("AWS does not say what time it is: something in between took it away.")
+        return parsedate_to_datetime(told)
 
     def _caller(self) -> Caller | None:
         try:

@@ -3,19 +3,21 @@
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from actonce.cli.collect import _days
-from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects
+from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects
 from actonce.records import collect as module
-from actonce.records.collect import Collected, Wanted, collect
+from actonce.records.collect import STREAMS, Collected, Wanted, collect
 from actonce.records.day_files import day_folder
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.histories.reading import Listed, Told
 from tests.support.tables import make_table
 
@@ -70,9 +72,13 @@ def run(stack: Stack, root: Path, *streams: str, **wanted: Any) -> Collected:
     return collect(stack, Wanted(days, root, streams=frozenset(streams), **wanted), now=NOW)
 
 
-def read(root: Path, stream: str, day: date = TODAY) -> list[dict[str, Any]]:
+def every_line(root: Path, stream: str, day: date = TODAY) -> list[dict[str, Any]]:
     file = day_folder(root, stream, day) / "collected.jsonl.gz"
     return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+
+
+def read(root: Path, stream: str, day: date = TODAY) -> list[dict[str, Any]]:
+    return [line for line in every_line(root, stream, day) if line.get("event") != "heartbeat"]
 
 
 def ids(root: Path, stream: str, day: date = TODAY) -> list[str]:
@@ -316,6 +322,73 @@ def test_sent_records_that_are_in_place_are_counted_and_left(stack: Stack, tmp_p
     for sent in (tmp_path, None):
         assert run(stack, tmp_path, "sent", sent=sent).lines == {TODAY: {"sent": 2}}
     assert list(day_folder(tmp_path, "sent", TODAY).iterdir()) == [file]
+
+
+# --------------------------------------------------------------------------- how far they are whole
+
+
+def text(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def test_a_file_ends_with_the_moment_at_which_reading_began_but_not_after_its_day(
+    stack: Stack, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log(delivery("m-1"))
+    executions_told(monkeypatch, "m-1")
+    collected = run(stack, tmp_path, *STREAMS, days=[YESTERDAY, TODAY])
+    for stream in ("deliveries", "executions", "dead_letters"):
+        for day, until in ((YESTERDAY, MIDNIGHT), (TODAY, NOW)):
+            assert every_line(tmp_path, stream, day)[-1] == {
+                "stream": stream,
+                "version": 1,
+                "at": text(until),
+                "event": "heartbeat",
+                "source": stack.state_machine,
+            }
+    assert collected.lines[TODAY]["deliveries"] == 1, "it is no record"
+
+
+def test_a_team_s_file_of_effects_says_of_no_moment_that_it_is_whole(
+    stack: Stack, tmp_path: Path
+) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_text(json.dumps({"message_id": "m-1", "at": TIME, "effect_id": "e"}) + "\n")
+    own_effects = EffectsFile(file, Attributes(time="at"))
+    run(stack, tmp_path, "effects", effects=own_effects)
+    assert every_line(tmp_path, "effects") == read(tmp_path, "effects") != []
+
+
+def test_a_day_collected_before_it_was_over_is_collected_again_with_the_next(
+    stack: Stack, log: Log, tmp_path: Path
+) -> None:
+    """Else the next day's heartbeat would vouch for what this one's file lacks."""
+    log(delivery("before", MIDNIGHT - timedelta(minutes=9)), MIDNIGHT - timedelta(minutes=9))
+    wanted = Wanted([YESTERDAY], tmp_path, streams=frozenset({"deliveries"}))
+    collect(stack, wanted, now=MIDNIGHT - timedelta(minutes=5))
+    log(delivery("after", MIDNIGHT - timedelta(minutes=1)), MIDNIGHT - timedelta(minutes=1))
+    for days in ([YESTERDAY, TODAY], [TODAY]):
+        collected = collect(stack, replace(wanted, days=[TODAY]), now=NOW)
+        assert list(collected.lines) == days
+        assert ids(tmp_path, "deliveries", YESTERDAY) == ["before", "after"]
+        assert every_line(tmp_path, "deliveries", TODAY)[-1]["at"] == text(NOW)
+
+
+def test_the_moment_is_aws_s_whatever_clock_this_machine_has(
+    stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"ResponseMetadata": {"HTTPHeaders": {"date": "Sat, 21 Nov 2026 14:20:31 GMT"}}}
+    sts = SimpleNamespace(get_caller_identity=lambda: told)
+    client = stack.aws.client
+    monkeypatch.setattr(
+        type(stack.aws), "client", lambda _, name: sts if name == "sts" else client(name)
+    )
+    day = date(2026, 11, 21)
+    collect(stack, Wanted([day], tmp_path, streams=frozenset({"deliveries"})))
+    assert every_line(tmp_path, "deliveries", day)[-1]["at"] == "2026-11-21T14:20:31.000Z"
+    told["ResponseMetadata"]["HTTPHeaders"].clear()
+    with pytest.raises(Failed, match="what time it is"):
+        collect(stack, Wanted([day], tmp_path, streams=frozenset({"deliveries"})))
 
 
 # --------------------------------------------------------------------------- as a whole

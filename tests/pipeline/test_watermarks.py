@@ -2,16 +2,21 @@
 
 import json
 import os
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from pipeline.audit.cache import Counted
 from pipeline.audit.job import audit
+from pipeline.audit.reading.listing import File, Listing
 from pipeline.audit.reading.records import COLUMNS, rows_of
+from pipeline.audit.reading.streams import HANDED
 from pipeline.audit.request import requested
+from pipeline.audit.watermarks import Watermarks
+from pipeline.errors import CannotAudit
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import rows_of as rows_in
 from tests.pipeline.nights import said, settled, verdicts_of
@@ -148,6 +153,91 @@ def test_an_export_s_summary_is_one(content: str, until: float | None) -> None:
     assert all(row["stream"] == "effects" and row["problem"] is None for row in rows)
 
 
+# --------------------------------------------------------------------------- the watermarks
+
+
+NOON = 12 * HOUR
+DATE = date.fromisoformat(DAY)
+FILES = tuple(
+    File(f"/{stream}", stream, DATE + timedelta(days=n)) for stream in HANDED for n in (0, 1, 2)
+)
+
+
+def ms(seconds: float, day: int = 0) -> int:
+    return DAY_MS + day * 86_400_000 + round(seconds * 1000)
+
+
+def read(
+    *days: dict[str, int], by_executions: bool = False, sources: tuple[str, ...] = ("arn:1",)
+) -> Watermarks:
+    """Out of what is told on each of three days."""
+    counted = {
+        DATE + timedelta(days=n): Counted(handed=handed, sources=sources if handed else [])
+        for n, handed in enumerate([*days, {}, {}, {}][:3])
+    }
+    listing = Listing(FILES, (), datetime.fromtimestamp(ms(0, 3) / 1000, UTC))
+    return Watermarks.read(listing, counted, by_executions=by_executions)
+
+
+def of(at: int, *streams: str) -> dict[str, int]:
+    return dict.fromkeys(streams or WITNESSES, at)
+
+
+@pytest.mark.parametrize(
+    ("marks", "until"),
+    [
+        (read(of(ms(NOON)), of(5), of(ms(HOUR, 2))), ms(HOUR, 2)),
+        (read({}, {}, of(9) | of(7, "executions")), 7),
+        (read({}, {}, of(9) | of(8, "dead_letters")), 8),
+        (read({}, {}, of(9, "deliveries", "effects")), None),
+        (read({}, {}, of(9, "deliveries", "effects", "rows")), 9),
+        (read({}, {}, of(9) | of(6, "rows")), 6),
+        (read({}, {}, of(9, "deliveries", "executions")), None),
+        (read({}, {}, of(9, "deliveries", "executions"), by_executions=True), 9),
+        (read({}, of(4, "effects"), of(9, "deliveries", "executions")), 4),
+        # What came since came without one.
+        (read(of(9)), None),
+    ],
+)
+def test_the_records_are_complete_until_the_lowest_of_the_newest(
+    marks: Watermarks, until: int | None
+) -> None:
+    assert marks.complete_until == until
+
+
+def test_a_stream_that_stands_still_is_named_and_since_when() -> None:
+    marks = read({}, {}, of(ms(NOON)) | of(ms(HOUR), "effects"))
+    assert marks.standing(ms(HOUR)) == []
+    (said,) = marks.standing(ms(NOON))
+    assert said.startswith(f"effects stands still since {at(HOUR)}:")
+    assert [one.split()[0] for one in read(of(5)).standing(1)] == list(WITNESSES)
+    with_letters = read({}, {}, of(ms(NOON)) | of(5, "dead_letters"))
+    assert with_letters.standing(ms(NOON))[0].startswith("dead_letters stands still")
+
+
+@pytest.mark.parametrize(
+    ("marks", "before", "written", "said"),
+    [
+        (read({}, {}, of(ms(NOON))), {}, ms(NOON), None),
+        (read({}, {}, of(ms(NOON))), {"effects": at(NOON), "rows": at(NOON)}, ms(NOON), None),
+        (read({}, {}, of(ms(NOON))), {"effects": None, "rows": 7}, ms(NOON), None),
+        (read({}, {}, of(ms(NOON)), sources=("arn:1", "arn:2")), {}, ms(NOON), "two stacks"),
+        (read({}, {}, of(ms(NOON))), {}, ms(NOON - HOUR), None),
+        (read({}, {}, of(ms(NOON))), {}, ms(NOON - HOUR) - 1, "clock"),
+        (read({}, {}, of(ms(NOON))), {"effects": at(NOON + 1)}, ms(NOON), "removed"),
+    ],
+)
+def test_what_cannot_be_believed_is_refused(
+    marks: Watermarks, before: dict[str, Any], written: int, said: str | None
+) -> None:
+    newest = datetime.fromtimestamp(written / 1000, UTC)
+    if said is None:
+        marks.check(before, newest)
+        return
+    with pytest.raises(CannotAudit, match=said):
+        marks.check(before, newest)
+
+
 # --------------------------------------------------------------------------- what they say together
 
 
@@ -205,3 +295,30 @@ def test_no_verdict_of_silence_is_said_above_the_watermark_and_a_second_effect_i
     raw = audit(spark, requested(str(root), out=str(tmp_path / "raw"), from_raw=True))
     assert said(raw) == said(summary)
     assert rows_in(out) == rows_in(tmp_path / "raw")
+
+
+def test_what_stands_still_is_not_whole_and_a_removed_heartbeat_is_told(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """By the moment that is asked for, or by the end of a day that was over."""
+    root = write(tmp_path / "records", [*beats(COMPLETE), *performed("m", HOUR)])
+    out = tmp_path / "out"
+
+    def status(written: float, **asked: Any) -> tuple[int, str]:
+        written_at(root, written)
+        summary = audit(spark, requested(str(root), out=str(out), **asked))
+        return summary["exit_status"], " ".join(summary["cannot_judge"])
+
+    assert status(COMPLETE + HOUR)[0] == 0
+    late = status(COMPLETE + HOUR, complete_by=at(COMPLETE + 1))
+    assert late[0] == 3
+    assert all(f"{stream} stands still since {at(COMPLETE)}" in late[1] for stream in WITNESSES)
+    over = status(25 * HOUR)
+    assert over == (3, late[1])
+
+    file = root / "executions" / f"dt={DAY}" / "records.jsonl"
+    file.write_text(file.read_text().replace(at(COMPLETE), at(COMPLETE - 1)))
+    for _ in range(2):  # and it stays so
+        with pytest.raises(CannotAudit, match="executions was complete until"):
+            status(COMPLETE + HOUR)
+    assert status(COMPLETE + HOUR, as_of=at(COMPLETE))[0] == 0
