@@ -37,6 +37,12 @@ class Chosen:
     region: str | None = None
     yes: bool = False
 
+    @property
+    def of_aws(self) -> dict[str, str]:
+        """What was said that only AWS has, by the options."""
+        told = {"--config-env": self.config_env, "--profile": self.profile, "--region": self.region}
+        return {option: value for option, value in told.items() if value}
+
 
 @dataclass(frozen=True, slots=True)
 class Configured:
@@ -121,23 +127,14 @@ def decide(
         Failed: the embedded AWS is meant, and is not up.
     """
     if chosen.embedded:
-        if chosen.config_env or chosen.profile or chosen.region:
+        if chosen.of_aws:
             raise WrongUse(
                 "--embedded has no profiles and one Region: leave --config-env, --profile and "
                 "--region out, or say --aws."
             )
         return _up(chosen, embedded)
     endpoint = variables.get(ENDPOINT) or None
-    of_aws = " and ".join(
-        option
-        for option, said in (
-            ("--aws", chosen.embedded is False),
-            ("--config-env", chosen.config_env),
-            ("--profile", chosen.profile),
-            ("--region", chosen.region),
-        )
-        if said
-    )
+    of_aws = " and ".join([*(["--aws"] if chosen.embedded is False else []), *chosen.of_aws])
     if of_aws and is_loopback(endpoint):
         raise WrongUse(
             f"{of_aws} said, and {ENDPOINT} is {endpoint}, which is not AWS: unset it, and the "
@@ -193,13 +190,8 @@ def options(chosen: Chosen, name: str) -> str:
     All that was said; and the stack's name, whoever said it, unless nobody has to say it.
     """
     named = None if name == DEFAULT_STACK and chosen.stack_name is None else name
-    told = {
-        "--stack-name": named,
-        "--config-env": chosen.config_env,
-        "--profile": chosen.profile,
-        "--region": chosen.region,
-    }
-    said = [f" {option} {shlex.quote(value)}" for option, value in told.items() if value]
+    told = ({"--stack-name": named} if named else {}) | chosen.of_aws
+    said = [f" {option} {shlex.quote(value)}" for option, value in told.items()]
     if chosen.embedded is not None:
         said.append(" --embedded" if chosen.embedded else " --aws")
     return "".join(said)
