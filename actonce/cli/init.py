@@ -124,4 +124,6 @@ def _upgrade(root: Path, *, audit: bool) -> None:
     changes = placing.upgrade(root, version(), stack_files(audit=audit or had_audit))
     for path, what in changes.items():
         console.out.print(f"{path}: {what}")
-    console.out.print(f"It is of version {version()}.")
+    console.out.print(
+        f"{'It is' if changes else 'Nothing to upgrade: it is'} of version {version()}."
+    )

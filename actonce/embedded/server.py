@@ -137,6 +137,38 @@ def evaluate_time_outs() -> None:
     stepfunctions._execute_task = with_time_out  # noqa: SLF001
 
 
+def close_tasks_of_aborted() -> None:
+    """Have nobody answer a task whose execution was stopped, as on AWS.
+
+    MiniStack takes the answer, so that a decision seems to be taken.
+    """
+    from ministack.services import stepfunctions  # noqa: PLC0415 - as `app`
+
+    execute = stepfunctions._execute_task  # noqa: SLF001
+    stop = stepfunctions._stop_execution  # noqa: SLF001
+    at_work: dict[str, dict[str, Any]] = {}  # the context of a task, by its execution
+
+    @functools.wraps(execute)
+    def noted(
+        state: dict[str, Any], state_input: Any, execution: dict[str, Any], context: dict[str, Any]
+    ) -> Any:
+        at_work[execution["executionArn"]] = context
+        try:
+            return execute(state, state_input, execution, context)
+        finally:
+            at_work.pop(execution["executionArn"], None)
+
+    @functools.wraps(stop)
+    def stopped(data: dict[str, Any]) -> Any:
+        response = stop(data)
+        task = at_work.get(str(data.get("executionArn")), {}).get("Task", {})
+        stepfunctions._task_tokens.pop(task.get("Token"), None)  # noqa: SLF001
+        return response
+
+    stepfunctions._execute_task = noted  # noqa: SLF001
+    stepfunctions._stop_execution = stopped  # noqa: SLF001
+
+
 def take_numbers() -> None:
     """Have an event source mapping's numbers be numbers where they are a template's parameters."""
     from ministack.services.cloudformation import provisioners  # noqa: PLC0415 - as `app`
@@ -248,6 +280,7 @@ def main() -> None:
     retain_nested()
     allow_expressions_time()
     evaluate_time_outs()
+    close_tasks_of_aborted()
     take_numbers()
     name_errors_of_node()
     run_python_by_awss_own_client(runtime / BOOTSTRAP)

@@ -154,3 +154,16 @@ def test_where_console_and_aws_tell_the_same(
     assert any("/unstarted/entry" in link for link in page.links) is (fate == "conflict")
 
     assert [listed[message_id][name] for name in names[:2]] == [told["state"], told["status"]]
+
+
+@pytest.mark.embedded
+@pytest.mark.usefixtures("fates")
+def test_no_decision_is_taken_on_what_was_aborted(
+    state: State, stack: Stack, ids: dict[str, str]
+) -> None:
+    answer = run(state, "dead-letters", "retry", ids["aborted"])
+
+    assert answer.returncode == 1
+    assert "Decided" not in answer.stdout
+    assert "Nobody had decided" in answer.stderr
+    assert ids["aborted"] in records.waiting(stack)

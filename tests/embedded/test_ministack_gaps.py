@@ -185,6 +185,8 @@ NESTED = cfn._cfn_nested_stack_deploy
     [
         ("allow_expressions_time", sfn, "timeout=1000", None),
         ("evaluate_time_outs", sfn._invoke_with_callback, '"TimeoutSeconds", 99999', "_jsonata"),
+        ("close_tasks_of_aborted", sfn._stop_execution, '"ABORTED"', "_task_tokens"),
+        ("adopting.md's word of it", sfn.handle_request, '"StopExecution"', "RedriveExecution"),
         ("name_throttling", lambda_svc._throttle_response, "retryAfterSeconds", "errorType"),
         ("run_python_by_awss_own_client", lambda_svc, 'type = "Runtime.HandlerError"', None),
         ("take_numbers", cfn._lambda_esm_create, "ScalingConfig", "MaximumConcurrency"),

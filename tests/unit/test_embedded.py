@@ -1,13 +1,15 @@
 """What the embedded AWS changes in MiniStack and no deployment shows."""
 
 import itertools
+from io import BytesIO
+from unittest.mock import Mock
 
 import pytest
 from jsonata.jsonata import Jsonata
 from jsonata.timebox import Timebox
 from ministack.services import lambda_svc, stepfunctions
 
-from actonce.embedded import server
+from actonce.embedded import functions, server
 
 
 def evaluate() -> object:
@@ -34,3 +36,24 @@ def test_a_throttled_call_in_an_execution_is_called_what_aws_calls_it(
     server.name_throttling()
     told = lambda_svc._throttle_response("ReservedFunctionConcurrentInvocationLimitExceeded", "no")
     assert told["body"]["errorType"] == "Lambda.TooManyRequestsException"
+
+
+@pytest.mark.parametrize(
+    ("answer", "complains"),
+    [
+        ('{"performed": false, "effect": null}', None),
+        ('{"performed": true, "effect": {"card": 1}}', "acts when it is to look up"),
+        ("not JSON", None),
+    ],
+)
+def test_a_function_that_acts_when_it_is_to_look_up_is_told_of(
+    answer: str, complains: str | None
+) -> None:
+    lambda_ = Mock()
+    lambda_.invoke.side_effect = lambda **_: {"Payload": BytesIO(answer.encode())}
+    stack = Mock(lambda_=lambda_, ledger_table=None, find_function="theirs:1")
+
+    complaint = functions.call_at_once(stack, 1)
+
+    assert (complaint is None) is (complains is None)
+    assert (complains or "") in (complaint or "")

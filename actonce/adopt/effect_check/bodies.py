@@ -34,5 +34,8 @@ def sample_body(folder: Path) -> Any:
             try:
                 return json.loads(json.loads(sample.read_bytes())["message"]["body"])
             except (ValueError, KeyError, TypeError) as error:
-                raise WrongUse(f"{sample} is no event of perform; give --body.") from error
+                raise WrongUse(
+                    f"{sample} has no message with a JSON body, as an event of perform has: "
+                    '{"message": {"body": "{…}"}}. Or give the body: --body.'
+                ) from error
     raise WrongUse("Say what a message that it performs is: --body '{…}', or --body @FILE.")

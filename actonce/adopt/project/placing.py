@@ -69,7 +69,11 @@ def place(root: Path, version: str, managed: Files, seeds: Files) -> None:
     if there is not None:
         raise Failed(
             f"{root} has ActOnce {there.version} already"
-            + ("." if there.version == version else f"; --upgrade brings it to {version}.")
+            + (
+                ", which is this version."
+                if there.version == version
+                else f"; --upgrade brings it to {version}."
+            )
         )
     with _failing():
         found = sorted(one.name for one in root.iterdir()) if root.is_dir() else []
