@@ -130,7 +130,7 @@ def effect_version(facts: Facts) -> Found:
     for one in {one.arn: one for one in named}.values():
         if since := seen(one.deployed_since):
             yield _advice(
-                f"Executions call {one.name}, which has not the {' and '.join(since)} that is deployed "
+                f"Executions call {one.name}, without the {' and '.join(since)} that is deployed "
                 "by now. SAM publishes a version when the function's own text changes, "
                 "not a parameter's value: name that value in its VersionDescription, and deploy."
             )
