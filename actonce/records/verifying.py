@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
@@ -35,22 +35,9 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 
-class Place(Protocol):
-    """Where files are, as `places.Place` has them."""
-
-    def files(self) -> list[Found]:
-        """All files below; raises `CannotAudit` if there is no such folder."""
-
-    def read(self, path: str) -> str | None:
-        """A text file; None: there is none."""
-
-    def create(self, path: str, text: str) -> None:
-        """Write a file that must not be there."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Bucket:
-    """What is below `s3://<bucket>/<prefix>`."""
+    """What is below `s3://<bucket>/<prefix>`, as a `places.Place` tells it and creates."""
 
     s3: "S3Client"
     bucket: str
@@ -96,6 +83,9 @@ class _Bucket:
 
         with ThreadPoolExecutor(8) as pool:
             return dict(zip(paths, pool.map(one, paths), strict=True))
+
+
+Place = places.Place | _Bucket
 
 
 def place(name: str, aws: Aws | None) -> Place:

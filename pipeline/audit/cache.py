@@ -26,7 +26,14 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.reading.all_streams import SCHEMA, records
 from pipeline.audit.reading.listing import File, Listing
-from pipeline.audit.reading.places import Found, as_argument, files_below, hashes, place
+from pipeline.audit.reading.places import (
+    HASH_OF_NOTHING,
+    Found,
+    as_argument,
+    files_below,
+    hashes,
+    place,
+)
 from pipeline.audit.reading.records import COLUMNS
 from pipeline.audit.reading.streams import HANDED, STREAM_OF, Code
 from pipeline.audit.results.tables import CACHE, parquet_writer
@@ -283,7 +290,7 @@ class Cache:
                         file.path,
                         file.size,
                         file.stamp if file.settles < began_ms else "",
-                        told.get(file.path, ""),
+                        told.get(file.path, "" if file.size else HASH_OF_NOTHING),
                     )
                     for file in of_day
                 ),

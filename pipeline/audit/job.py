@@ -169,8 +169,8 @@ def _changed(
     became = "was changed" if first["what"] == "changed" else "is gone, or cannot be read"
     sentence = (
         f"Nothing was judged: {files} when the day was judged. {first['file']} {became}, as "
-        f"{name_of(first['digest'])} tells. Put back what was there (S3 keeps older versions), or "
-        f"accept what is: actonce audit verify {request.out} --accept"
+        f"{name_of(first['digest'])} tells of {seal.chain.records}. Put back what was there (S3 "
+        f"keeps older versions), or accept what is: actonce audit verify {request.out} --accept"
     )
     result = _unjudged(request, kept, sentence, Status.ALARMS)
     result |= {"digest": seal.chain.head()}

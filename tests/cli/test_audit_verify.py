@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -147,7 +148,7 @@ def test_a_broken_chain_vouches_for_nothing(
     ended = audited.run(audited.results, "--json", "--accept", "--yes")
     said = json.loads(ended.out)
     assert (ended.status, said["as_judged"], said["files"]) == (1, False, 0)
-    assert re.search(r"digests/00000\d\.json", said["broken"])
+    assert "digests/" in said["broken"]
 
 
 def test_who_holds_a_digest_of_then_can_tell_another_chain(audited: Audited) -> None:
@@ -166,3 +167,8 @@ def test_what_is_nowhere_is_wrong_use(audited: Audited, tmp_path: Path) -> None:
     assert audited.run(f"{audited.results}/cache").status == 2
     ended = audited.run(audited.results, "--records", str(tmp_path / "nowhere"))
     assert (ended.status, "--records" in ended.err) == (2, True)
+
+
+def test_it_needs_no_spark() -> None:
+    start = "import sys; sys.modules['pyspark'] = None; import actonce.cli.audit_verify"
+    subprocess.run([sys.executable, "-c", start], check=True)

@@ -90,13 +90,13 @@ def test_the_last_ones_are_held_by_their_hashes(texts: Texts) -> None:
     for head in heads:
         chain_of(texts).check_has(head)  # also of none, and of one that others followed
     shortened = {name: texts[name] for name in list(texts)[:3]}
-    with pytest.raises(BrokenChain, match=r"000004\.json"):
+    with pytest.raises(BrokenChain, match="digests/"):
         chain_of(shortened).check_has(heads[4])
     for forged in ({"number": "4"}, "4", {}):
         with pytest.raises(BrokenChain):
             chain_of(texts).check_has(forged)
     _edited(texts, 4, days={})
-    with pytest.raises(BrokenChain, match=r"000004\.json"):
+    with pytest.raises(BrokenChain):
         chain_of(texts).check_has(heads[4])
 
 

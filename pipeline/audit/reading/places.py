@@ -95,10 +95,14 @@ def files_below(spark: "SparkSession | None", folder: str) -> list[Found]:
         return []
 
 
+HASH_OF_NOTHING: Final = hashlib.sha256().hexdigest()
+
+
 def hashes(spark: "SparkSession | None", paths: Sequence[str]) -> dict[str, str]:
     """SHA-256 of files, in hex, by their paths as they are listed, all of one place.
 
-    One that cannot be read is left out here; elsewhere that ends with an error of Spark's.
+    One that cannot be read is left out here; elsewhere that ends with an error of Spark's, which
+    leaves out empty ones: see `HASH_OF_NOTHING`.
     """
     if not paths or paths[0].startswith(HERE):
         with ThreadPoolExecutor() as pool:

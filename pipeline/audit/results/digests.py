@@ -58,24 +58,17 @@ class Chain:
         return {"number": number, "sha256": self.hashes[number]} if number else None
 
     def check_has(self, head: object) -> None:
-        """That a digest which was the last one once is in the chain.
-
-        Args:
-            head: as `head` told it then; None: there was no digest.
+        """That a digest is in the chain which was its head once; None: there was none.
 
         Raises:
             BrokenChain: it is not.
         """
         heads = [{"number": number, "sha256": told} for number, told in self.hashes.items()]
         if head is not None and head not in heads:
-            number = head.get("number") if isinstance(head, dict) else None
-            name = name_of(number) if isinstance(number, int) else "the digest"
-            raise BrokenChain(
-                f"{name} is not what summary.json says that it was, or is missing. {WHAT_TO_DO}"
-            )
+            raise BrokenChain(f"{FOLDER}/ lacks the digest that summary.json names. {_WHAT_TO_DO}")
 
 
-WHAT_TO_DO: Final = (
+_WHAT_TO_DO: Final = (
     "Put back what was there (S3 keeps older versions), or begin another chain: audit into another "
     "folder with --out."
 )
@@ -103,14 +96,12 @@ def chain_of(texts: Mapping[str, str]) -> Chain:
         digest = _parsed(name, texts[name])
         number = int(name.removesuffix(".json"))
         if hashes and number - 1 not in hashes:
-            raise BrokenChain(f"{name_of(max(hashes) + 1)} is missing. {WHAT_TO_DO}")
-        if digest["number"] != number or (digest["previous"] is None) != (number == 1):
-            raise BrokenChain(f"{name_of(number)} was changed. {WHAT_TO_DO}")
+            raise BrokenChain(f"{name_of(max(hashes) + 1)} is missing. {_WHAT_TO_DO}")
         if hashes and digest["previous"] != previous:
-            raise BrokenChain(
-                f"{name_of(number - 1)} is not what {name_of(number)} says that it was. "
-                + WHAT_TO_DO
-            )
+            before = name_of(number - 1)
+            raise BrokenChain(f"{before} is not what {FOLDER}/{name} says it was. {_WHAT_TO_DO}")
+        if digest["number"] != number or (digest["previous"] is None) != (number == 1):
+            raise BrokenChain(f"{FOLDER}/{name} was changed. {_WHAT_TO_DO}")
         hashes[number] = previous = _sha256(texts[name])
         days |= {day: (number, files) for day, files in digest["days"].items()}
         records = digest["records"]
@@ -129,7 +120,7 @@ def _parsed(name: str, text: str) -> dict[str, Any]:
         }
         return {one: digest[one] for one in ("number", "previous", "records")} | {"days": days}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BrokenChain(f"{FOLDER}/{name} is no digest. {WHAT_TO_DO}") from error
+        raise BrokenChain(f"{FOLDER}/{name} is no digest. {_WHAT_TO_DO}") from error
 
 
 def following(
