@@ -123,6 +123,8 @@ def test_what_was_changed_or_removed_is_named_and_can_be_accepted(audited: Audit
     assert (third["days"].keys(), told) == ({"2026-01-31"}, {CHANGED, ADDED})
     assert third["days"]["2026-01-31"]["verdicts"] is None
     assert audited.run(audited.results).status == 0
+    audited.remove(ADDED)
+    assert audited.run(audited.results).status == 1
 
 
 @pytest.mark.parametrize(

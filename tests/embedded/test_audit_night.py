@@ -80,7 +80,7 @@ def put_records(
             stack.aws.client("s3").put_object(
                 Bucket=stack.outputs["RecordsBucketName"],
                 Key=f"{stream}/dt={before}/lines.jsonl.gz",
-                Body=gzip.compress(b""),
+                Body=gzip.compress(b"", mtime=0),
             )
 
     return put

@@ -70,7 +70,7 @@ def _manifests(told: Told) -> dict[date, Manifest]:
             dict.fromkeys("ab", "removed"),
         ),
         ({DAYS[1]: WHOLE[DAYS[1]], DAYS[2]: WHOLE[DAYS[2]]}, DAYS[0], {}),  # expired
-        ({DAYS[2]: WHOLE[DAYS[2]]}, DAYS[2], {}),  # out of reach
+        ({DAYS[0]: WHOLE[DAYS[0]], DAYS[2]: WHOLE[DAYS[2]]}, DAYS[2], {}),  # out of reach
     ],
 )
 def test_what_is_another_file_now_or_gone_is_named(days: Told, since: str, became: Told) -> None:

@@ -95,12 +95,12 @@ def chain_of(texts: Mapping[str, str]) -> Chain:
     for name in sorted(texts):
         digest = _parsed(name, texts[name])
         number = int(name.removesuffix(".json"))
-        if hashes and number - 1 not in hashes:
-            raise BrokenChain(f"{name_of(max(hashes) + 1)} is missing. {_WHAT_TO_DO}")
         if hashes and digest["previous"] != previous:
-            before = name_of(number - 1)
-            raise BrokenChain(f"{before} is not what {FOLDER}/{name} says it was. {_WHAT_TO_DO}")
-        if digest["number"] != number or (digest["previous"] is None) != (number == 1):
+            raise BrokenChain(
+                f"{name_of(number - 1)} is missing, or not what {FOLDER}/{name} says that it was. "
+                + _WHAT_TO_DO
+            )
+        if digest["number"] != number:
             raise BrokenChain(f"{FOLDER}/{name} was changed. {_WHAT_TO_DO}")
         hashes[number] = previous = _sha256(texts[name])
         days |= {day: (number, files) for day, files in digest["days"].items()}
