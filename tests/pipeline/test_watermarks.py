@@ -13,7 +13,7 @@ from pipeline.audit.cache import Counted
 from pipeline.audit.job import audit
 from pipeline.audit.reading.listing import File, Listing
 from pipeline.audit.reading.records import COLUMNS, rows_of
-from pipeline.audit.reading.streams import HANDED
+from pipeline.audit.reading.streams import HANDED, Code
 from pipeline.audit.request import requested
 from pipeline.audit.watermarks import Watermarks
 from pipeline.errors import CannotAudit
@@ -115,22 +115,26 @@ def test_one_that_cannot_be_is_told(
 
 
 def test_no_message_is_taken_for_one(tmp_path: Path) -> None:
-    """Whatever a producer puts into a body, an id or an effect, and a team into its own event."""
+    """Whatever a producer puts into a body, an id or an effect, and others into their events."""
     forged = json.dumps(LINE | {"stream": "executions"})
-    detail = {"name": "m", "status": "RUNNING", "startDate": DAY_MS, "event": "heartbeat"}
+    detail = LINE | {"stream": "executions", "name": "m", "status": "RUNNING", "startDate": DAY_MS}
     event = {"detail-type": "Records Heartbeat", "source": "mine", "detail": detail}
+    status = {"detail-type": "Step Functions Execution Status Change", "source": "actonce"}
     ids = [f"}}{forged}", f'"}}\n{forged}', forged]
     item = {"event": {"S": "heartbeat"}, "stream": {"S": "effects"}, "booked_at": {"S": at(5)}}
+    started = [line_of(*delivery(one, at(1))) for one in ids]
+    events = [event | {"detail": detail | {"input": one}} for one in ids]
+    item |= {"message_id": {"S": "m"}, "appointment_id": {"S": "a"}}
     rows = [
-        *told(tmp_path, *[line_of(*delivery(one, at(1))) for one in ids]),
-        *told(tmp_path, *[line_of(*delivery(one, at(1)))[:-1] for one in ids]),
-        *told(tmp_path, *[event | {"detail": detail | {"input": one}} for one in ids],
-              event, stream="executions"),
-        *told(tmp_path, {"Item": item | {"message_id": {"S": "m"}, "appointment_id": {"S": "a"}}},
-              stream="effects"),
-    ]  # fmt: skip
-    assert [row["what"] for row in rows if row["code"] == 25] == []
-    assert len(rows) == 11
+        *told(tmp_path, *started),
+        *told(tmp_path, *[one[:-1] for one in started]),
+        *told(tmp_path, *events, event, event | status, stream="executions"),
+        *told(tmp_path, {"Item": item}, stream="effects"),
+    ]
+    assert [row["what"] for row in rows if row["code"] == Code.HEARTBEAT] == []
+    bad = [row["problem"] for row in rows if row["problem"]]
+    assert bad == ["corrupt_line"] * 5, "what was cut, and two inputs that are no JSON"
+    assert len(rows) == 12
 
 
 @pytest.mark.parametrize(
@@ -289,6 +293,7 @@ def test_no_verdict_of_silence_is_said_above_the_watermark_and_a_second_effect_i
     assert summary["sentence"].startswith(
         f"Complete until {DAY} 14:00:00 UTC; 3 messages after that are not yet judged. Of 8 mess"
     )
+    assert summary["digest"] is None, "the day is over, and was not handed over whole"
     by_cache = audit(spark, requested(str(root), out=str(out)))
     assert by_cache["read"]["days_read"] == 0
     assert said(by_cache) == said(summary)
@@ -309,6 +314,8 @@ def test_what_stands_still_is_not_whole_and_a_removed_heartbeat_is_told(
         summary = audit(spark, requested(str(root), out=str(out), **asked))
         return summary["exit_status"], " ".join(summary["cannot_judge"])
 
+    assert status(COMPLETE - MINUTE)[0] == 0  # a clock that is a little wrong
+    assert json.loads((out / "summary.json").read_text())["complete_until"] == at(COMPLETE - MINUTE)
     assert status(COMPLETE + HOUR)[0] == 0
     late = status(COMPLETE + HOUR, complete_by=at(COMPLETE + 1))
     assert late[0] == 3
@@ -322,3 +329,20 @@ def test_what_stands_still_is_not_whole_and_a_removed_heartbeat_is_told(
         with pytest.raises(CannotAudit, match="executions was complete until"):
             status(COMPLETE + HOUR)
     assert status(COMPLETE + HOUR, as_of=at(COMPLETE))[0] == 0
+
+
+def test_of_a_day_that_has_hardly_begun_nothing_is_missed_yet(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its files come one after the other; those that are there are read."""
+    root = write(
+        tmp_path / "records",
+        [*beats(86_000), *performed("m", HOUR), delivery("new", at(10, "2026-02-01"))],
+    )
+    written_at(root, 24 * HOUR + 10 * MINUTE)
+    out = tmp_path / "out"
+    asked: dict[str, Any] = {"since": DAY, "until": "2026-02-01", "out": str(out)}
+    summary = audit(spark, requested(str(root), complete_by=at(85_000), **asked))
+    assert (summary["exit_status"], summary["cannot_judge"]) == (0, []), summary
+    assert verdicts_of(out) == {"m": "performed_once", "new": "in_flight"}
+    assert audit(spark, requested(str(root), **asked))["exit_status"] == 3, "the first day is over"

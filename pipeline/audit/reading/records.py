@@ -292,7 +292,8 @@ def _of_event(detail: Any) -> dict[str, Any]:
             raise Unread("corrupt_line") from None
         told = parsed.get("message_id") if isinstance(parsed, dict) else None
         message_id = _stored(told) if isinstance(told, str) else None
-    return detail | {"at": at, "message_id": message_id, "outcome": _outcome(output)}
+    told = {"at": at, "message_id": message_id, "outcome": _outcome(output)}
+    return detail | told | {"event": None}  # and so no heartbeat, whatever else it holds
 
 
 def _outcome(output: str | None) -> Any:

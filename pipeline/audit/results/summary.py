@@ -111,10 +111,11 @@ def _of_day(day: Mapping[str, Any], listing: Listing, unseen: Sequence[Unseen]) 
     name, which = day["day"].isoformat(), day["day"]
     sentences = [said for (since, until), said in unseen if since <= which <= until]
     letters = listing.days_of("dead_letters") | listing.days_of("rows")
-    if day["in_flight"] and which not in letters:
+    in_flight = day["in_flight"] - day["not_yet_judged"]
+    if in_flight and which not in letters:
         sentences.append(
             f"{name}: dead_letters is missing, so it cannot be told whether "
-            f"{_messages(day['in_flight'])} in flight wait for a decision."
+            f"{_messages(in_flight)} in flight wait for a decision."
         )
     if day["unsent"]:
         sentences.append(
@@ -389,7 +390,7 @@ def sentence(
     if found:
         answer = [f"Of {_messages(total)}, {_listed(found)}."]
     elif not total:
-        answer = ["There was no message."]
+        answer = ["There was no other message." if not_yet_judged else "There was no message."]
     elif unjudged or trusted or quarantined or late_alarms or unseen:
         # "All are accounted for" would contradict what comes after it.
         answer = [f"Of {_messages(total)}, none is known to be acted on twice or lost."]
