@@ -1,9 +1,9 @@
 """DeadLettersFunction: a day's dead letters and decisions, out of the histories into S3.
 
-The audit's state machine calls it in the night after the day. It looks at the executions that run
-(those whose dead letter waits are among them) and at those that ended without success. The ones
-that succeeded are too many to look at, and what became of their messages is told by their end and
-by their effect.
+The audit's state machine calls it in the night after the day, and in each slot of it. It looks at
+the executions that run (those whose dead letter waits are among them) and at those that ended
+without success. The ones that succeeded are too many to look at, and what became of their messages
+is told by their end and by their effect.
 """
 
 import functools
@@ -28,7 +28,7 @@ from actonce_core.histories.day_file import (
     unpacked,
 )
 from actonce_core.histories.reading import HISTORIES_IN_FLIGHT, Listed, executions_between, tell
-from actonce_core.histories.stays import Record, dead_letter_records
+from actonce_core.histories.stays import VERSION, Record, dead_letter_records
 from actonce_core.records import log_line, timestamp
 
 if TYPE_CHECKING:
@@ -85,8 +85,15 @@ class DeadLettersOfDay:
     bucket: str
     most: int = MOST_EXECUTIONS
 
-    def record(self, day: date, seconds_left: Callable[[], float]) -> dict[str, Any]:
+    def record(
+        self, day: date, seconds_left: Callable[[], float], until: str | None = None
+    ) -> dict[str, Any]:
         """Look the dead letters of a UTC day up and write those that no file of the day has.
+
+        Args:
+            day: the UTC day.
+            seconds_left: how long this may take.
+            until: a time of the day, passed: a heartbeat says that the files are complete up to it.
 
         Returns:
             `key` of the file, null if there is nothing new; `executions` looked at, `lines` found;
@@ -101,7 +108,11 @@ class DeadLettersOfDay:
             # None: forgotten, which happens 90 days after an end.
             found += of_day(told.records or (), day)
             _check(seconds_left)
-        return {"key": self._add(day, found), "executions": len(listed), "lines": len(found)}
+        lines = len(found)
+        if until is not None:
+            beat = {"stream": STREAM, "version": VERSION, "at": until, "event": "heartbeat"}
+            found.append(beat | {"source": self.state_machine})
+        return {"key": self._add(day, found), "executions": len(listed), "lines": lines}
 
     def _listed(self, day: date, seconds_left: Callable[[], float]) -> list[Listed]:
         """Each execution once that may have had a dead letter on the day."""
@@ -177,11 +188,13 @@ def _from_environment() -> DeadLettersOfDay:
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda's entry point; `event` is `{"day": "2026-01-31"}`."""
+    """Lambda's entry point; `event` is `{"day": "2026-01-31"}`, and `until` as of `record`."""
     ends_at = time.monotonic() + context.get_remaining_time_in_millis() / 1000
     try:
         recorded = _from_environment().record(
-            date.fromisoformat(event["day"]), lambda: ends_at - time.monotonic()
+            date.fromisoformat(event["day"]),
+            lambda: ends_at - time.monotonic(),
+            event.get("until"),
         )
     except Exception:
         logger.exception("The dead letters were not recorded", extra={"day": event.get("day")})

@@ -135,9 +135,10 @@ def test_every_alarm_tells_a_topic_and_is_quiet_when_nothing_happens(file: Path)
         silence = "breaching" if name == "NoAuditAlarm" else "notBreaching"
         assert wanted["TreatMissingData"] == silence
         assert wanted["AlarmDescription"]
-        if "Period" in wanted:  # else it has an expression
-            seconds = wanted["Period"] * wanted["EvaluationPeriods"]
-            assert seconds <= (604_800 if wanted["Period"] >= 3600 else 86_400)  # CloudWatch's most
+        period = wanted.get("Period", 0)  # without one it has an expression
+        for one in period["Fn::If"][1:] if isinstance(period, dict) else [period]:
+            seconds = one * wanted["EvaluationPeriods"]
+            assert seconds <= (604_800 if one >= 3600 else 86_400)  # CloudWatch's most
             assert wanted.get("DatapointsToAlarm", 1) <= wanted["EvaluationPeriods"]
 
 
@@ -526,9 +527,13 @@ def test_what_becomes_a_record_is_chosen_where_it_is_written() -> None:
     (chosen,) = of_type({"Resources": kept}, "AWS::Logs::SubscriptionFilter").values()
     assert chosen["Properties"]["FilterPattern"] == '{ $.stream = "deliveries" }'
     assert properties(kept, "ExecutionsRule")["EventPattern"] == {
-        "source": ["aws.states"],
-        "detail-type": ["Step Functions Execution Status Change"],
-        "detail": {"stateMachineArn": [{"Ref": "ProcessMessageArn"}]},
+        "source": ["aws.states", "actonce"],
+        "detail-type": ["Step Functions Execution Status Change", "Records Heartbeat"],
+        "detail": {
+            "$or": [
+                {name: [{"Ref": "ProcessMessageArn"}]} for name in ("stateMachineArn", "source")
+            ]
+        },
     }
 
 

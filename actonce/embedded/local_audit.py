@@ -89,5 +89,6 @@ def _rewrite_state(state: dict[str, Any]) -> None:
             "Payload": {"resource": state["Resource"], "arguments": state["Arguments"]},
         }
         state["Resource"] = "arn:${Partition}:states:::lambda:invoke"
-        output = json.dumps(state["Output"])
-        state["Output"] = json.loads(output.replace("$states.result.", "$states.result.Payload."))
+        for name in state.keys() & {"Output", "Assign"}:
+            told = json.dumps(state[name])
+            state[name] = json.loads(told.replace("$states.result.", "$states.result.Payload."))

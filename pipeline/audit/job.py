@@ -420,6 +420,7 @@ class _Audit:
             status = Status.NOT_WHOLE
         else:
             status = Status.ON_TRUST if trusted else Status.CLEAN
+        alarms = self._alarms(messages) if alarms_total else []
         cannot_judge = list(dict.fromkeys([s for d in days for s in d["cannot_judge"]] + unseen))
         result = {
             "version": VERSION,
@@ -429,6 +430,7 @@ class _Audit:
             "generated_at": _now(),
             "sentence": sentence,
             "exit_status": int(status),
+            "alarms_sha256": summary.known_by(alarms, late_alarms),
             "records": request.records,
             "messages": sum(verdicts.values()),
             "totals": summary.totals(day_rows, listing, told["failed"]),
@@ -436,7 +438,7 @@ class _Audit:
             "days": days,
             "gaps": summary.gaps(row),
             "latency": summary.latency(row),
-            "alarms": self._alarms(messages) if alarms_total else [],
+            "alarms": alarms,
             "alarms_total": alarms_total,
             "quarantine": {
                 "lines": bad.lines,

@@ -137,6 +137,7 @@ def test_the_job_cannot_change_what_it_judges() -> None:
 def needed(resource: str) -> str:
     """The action of a task's resource: `arn:aws:states:::[aws-sdk:]service:action[.sync]`."""
     service, action = resource.removesuffix(".sync").split(":")[-2:]
+    service = {"cloudwatchlogs": "logs", "sfn": "states"}.get(service, service)
     action = {"listObjectsV2": "listBucket", "invoke": "invokeFunction"}.get(action, action)
     return f"{service}:{action[0].upper()}{action[1:]}"
 
@@ -166,12 +167,15 @@ def test_what_it_lends_and_starts_is_its_own() -> None:
     assert lending["Condition"] == {
         "StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}
     }
-    assert may["s3:DeleteObject"] == [
-        json.dumps({"Fn::Sub": "${AuditBucket.Arn}/audit/summary.json"})
-    ]
+    assert may["s3:GetObject"] == [json.dumps({"Fn::Sub": "${AuditBucket.Arn}/audit/summary.json"})]
+    (stream,) = may["logs:PutLogEvents"]
+    assert stream.endswith(':${StarterLogGroupName}:log-stream:${HeartbeatLogStream}"}')
     assert all("/effects/*" in place for place in may["s3:PutObject"])
     this = [json.dumps({"Ref": "AuditStateMachine"})]
-    assert allowed(RESOURCES["StartDaysPolicy"]) == {"states:StartExecution": this}
+    assert allowed(RESOURCES["StartDaysPolicy"]) == {
+        "states:StartExecution": this,
+        "states:ListExecutions": this,
+    }
     assert allowed(RESOURCES["AuditScheduleRole"]) == {"states:StartExecution": this}
 
 

@@ -169,12 +169,19 @@ def lint(definition: Definition) -> list[str]:
     return [f"{match.rule.id}: {match.message}" for match in lint_all(json.dumps(wrapped))]
 
 
-def choose(choice: Mapping[str, Any], state_input: Any) -> tuple[str, Any]:
-    """The name of the state that a Choice leads to, and what it leads on with."""
+def choose(
+    choice: Mapping[str, Any],
+    state_input: Any,
+    variables: Mapping[str, Any] | None = None,
+    context: Any = None,
+) -> tuple[str, Any, dict[str, Any]]:
+    """The name of the state that a Choice leads to, what it leads on with, and what it assigns."""
+    known = {"input": state_input, "context": context}
     for rule in choice["Choices"]:
-        if evaluate(rule["Condition"], input=state_input):
-            return rule["Next"], evaluate(rule.get("Output", state_input), input=state_input)
-    return choice["Default"], state_input
+        if evaluate(rule["Condition"], variables, **known):
+            output = evaluate(rule.get("Output", state_input), variables, **known)
+            return rule["Next"], output, evaluate(rule.get("Assign", {}), variables, **known)
+    return choice["Default"], state_input, {}
 
 
 @dataclass
@@ -182,7 +189,7 @@ class Run:
     """An execution that has ended.
 
     `states`: in the order in which they were entered; `arguments`: of the last call of each task;
-    `outputs`: of each task; `error`: of the Fail state that it ended in, or empty.
+    `outputs`: of each state but choices; `error`: of the Fail state that it ended in, or empty.
     """
 
     states: list[str] = field(default_factory=list)
@@ -211,7 +218,8 @@ def run(definition: Definition, data: Any, answers: Mapping[str, Any], context: 
             ended.error = state.get("Error", "")
             return ended
         if state["Type"] == "Choice":
-            name, data = choose(state, data)
+            name, data, assigned = choose(state, data, variables, context)
+            variables |= assigned
             continue
         taken, known = state, {"input": data, "context": context}
         if state["Type"] == "Task":

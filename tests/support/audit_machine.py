@@ -9,6 +9,9 @@ AUDIT = asl.PROJECT / "statemachine" / "audit.asl.json"
 SUBSTITUTIONS = {
     "Partition": "aws",
     "RecordsBucket": "records",
+    "StarterLogGroupName": "/aws/lambda/starter",
+    "HeartbeatLogStreamName": "audit-heartbeats",
+    "ProcessMessageArn": "arn:aws:states:us-east-1:123456789012:stateMachine:process-message",
     "AuditBucket": "audit",
     "EffectsTableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/appointments",
     "ApplicationId": "00f1abcd2efgh345",

@@ -201,3 +201,22 @@ def test_the_handler_records_the_day_that_it_is_given(
     assert night.lines() == []  # a day without dead letters says that it was looked at
     with pytest.raises(ValueError, match="isoformat"):
         dead_letters_of_day.handler({"day": "yesterday"}, context)
+
+
+def test_a_slot_s_file_says_up_to_when_it_is_complete(
+    night: Night, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = SimpleNamespace(get_remaining_time_in_millis=lambda: 900_000)
+    monkeypatch.setattr(dead_letters_of_day, "_from_environment", lambda: night.recorder)
+    night.lists(RUNNING=[listed("waits", NOON)])
+    night.tells("waits", *WAITS, start=NOON)
+    slot = {"day": "2026-01-31", "until": "2026-01-31T13:00:00.000Z"}
+
+    with night.stepfunctions:
+        assert dead_letters_of_day.handler(slot, context)["lines"] == 1
+
+    file = night.s3.get_object(Bucket="records", Key=KEY)["Body"].read()
+    lines = [json.loads(line) for line in gzip.decompress(file).splitlines()]
+    beat = {"stream": "dead_letters", "version": 1, "at": slot["until"], "event": "heartbeat"}
+    assert beat | {"source": STATE_MACHINE} in lines
+    assert len(lines) == 2

@@ -50,7 +50,7 @@ def _get_object(s3: "S3Client", arguments: dict[str, Any]) -> dict[str, Any]:
         answer = s3.get_object(**arguments)
     except s3.exceptions.NoSuchKey as error:
         raise _error("S3.NoSuchKeyException", str(error)) from error
-    return {"Body": answer["Body"].read().decode("utf-8", "replace")}
+    return {"Body": answer["Body"].read().decode("utf-8", "replace"), "ETag": answer["ETag"]}
 
 
 def _start_job_run(s3: "S3Client", arguments: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The numbers of a page: totals, days, gaps, latencies, alarms, and one sentence."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -354,6 +356,17 @@ def complete(until: int, not_yet_judged: int) -> str:
         verb = "is" if not_yet_judged == 1 else "are"
         said += f"; {_messages(not_yet_judged)} after that {verb} not yet judged"
     return f"{said}."
+
+
+def known_by(alarms: Sequence[Mapping[str, Any]], late_alarms: Sequence[str]) -> str:
+    """SHA-256, the same of the same alarms: who was told of them need not be told again.
+
+    Args:
+        alarms: of `alarms`, in whatever order.
+        late_alarms: days.
+    """
+    named = sorted((alarm["message_id"], alarm["verdict"]) for alarm in alarms)
+    return hashlib.sha256(json.dumps([named, late_alarms]).encode()).hexdigest()
 
 
 _TOLD_IN_SENTENCE: Final = 3
