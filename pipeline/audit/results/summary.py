@@ -304,6 +304,17 @@ def latency(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"sent_to_effect": told("sent"), "first_delivery_to_effect": told("delivery")}
 
 
+def known_by(alarms: Sequence[Mapping[str, Any]], late_alarms: Sequence[str]) -> str:
+    """SHA-256, the same of the same alarms: who was told of them need not be told again.
+
+    Args:
+        alarms: of `alarms`, in whatever order.
+        late_alarms: days.
+    """
+    named = sorted((alarm["message_id"], alarm["verdict"]) for alarm in alarms)
+    return hashlib.sha256(json.dumps([named, late_alarms]).encode()).hexdigest()
+
+
 def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     """The first alarms by time, each with everything that any stream says of it."""
     order = F.array_position(F.lit(list(ALARMS)), F.col("verdict"))
@@ -356,17 +367,6 @@ def complete(until: int, not_yet_judged: int) -> str:
         verb = "is" if not_yet_judged == 1 else "are"
         said += f"; {_messages(not_yet_judged)} after that {verb} not yet judged"
     return f"{said}."
-
-
-def known_by(alarms: Sequence[Mapping[str, Any]], late_alarms: Sequence[str]) -> str:
-    """SHA-256, the same of the same alarms: who was told of them need not be told again.
-
-    Args:
-        alarms: of `alarms`, in whatever order.
-        late_alarms: days.
-    """
-    named = sorted((alarm["message_id"], alarm["verdict"]) for alarm in alarms)
-    return hashlib.sha256(json.dumps([named, late_alarms]).encode()).hexdigest()
 
 
 _TOLD_IN_SENTENCE: Final = 3
