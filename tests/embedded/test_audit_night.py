@@ -1,7 +1,9 @@
-"""The daily audit, deployed: schedule, state machine, job, outcome. The job runs on this machine.
+"""The audit of days and slots, deployed: schedules, state machine, job, outcome.
+
+The job runs on this machine.
 
 The embedded AWS hands no record to Firehose and exports no file, so the
-records are collected and put into the bucket, but for the dead letters: the night records them.
+records are collected and put into the bucket, but for the dead letters: the audit records them.
 """
 
 import gzip
@@ -38,7 +40,7 @@ JOB_SECONDS = 600.0  # Spark, on a machine that may be busy
 def audited(paths: Paths) -> tuple[State, Stack]:
     """An embedded AWS of this file's own, with the records kept and the days audited."""
     audited = Paths(paths.home, PROJECT / "examples" / "audited", is_project=True)
-    return lifecycle.up(audited, lambda _: None, parameters={})
+    return lifecycle.up(audited, lambda _: None, parameters={"AuditEvery": "15 minutes"})
 
 
 @pytest.fixture(scope="module")
@@ -138,23 +140,31 @@ def execution_of(stack: Stack, name: str) -> str:
     return f"{machine.replace(':stateMachine:', ':execution:')}:{name}"
 
 
-def start(stack: Stack, name: str, state_input: str) -> Any:
-    """Start an execution by hand and wait for its end."""
-    stack.stepfunctions.start_execution(
+def begin(stack: Stack, name: str, state_input: str) -> str:
+    """Start an execution by hand; its ARN."""
+    return stack.stepfunctions.start_execution(
         stateMachineArn=stack.outputs["AuditStateMachineArn"],
         name=name,
         input=state_input,
-    )
-    return wait_for_execution(stack, execution_of(stack, name), JOB_SECONDS)
+    )["executionArn"]
 
 
-def scheduled_input(stack: Stack, day: str) -> str:
-    """The schedule's input, with the time that Scheduler puts in on the night after a day."""
-    night = datetime.fromisoformat(day) + timedelta(days=1, hours=3)
-    (schedule,) = stack.aws.client("scheduler").list_schedules()["Schedules"]
-    target = stack.aws.client("scheduler").get_schedule(Name=schedule["Name"])["Target"]
+def start(stack: Stack, name: str, state_input: str) -> Any:
+    """Start an execution by hand and wait for its end."""
+    return wait_for_execution(stack, begin(stack, name, state_input), JOB_SECONDS)
+
+
+def scheduled_input(stack: Stack, name: str, at: datetime) -> str:
+    """The input of the schedule that gives this, with the time that Scheduler puts in."""
+    scheduler = stack.aws.client("scheduler")
+    targets = [
+        scheduler.get_schedule(Name=one["Name"])["Target"]
+        for one in scheduler.list_schedules()["Schedules"]
+    ]
+    (target,) = [one for one in targets if name in json.loads(one["Input"])]
     assert target["Arn"] == stack.outputs["AuditStateMachineArn"]
-    return str(target["Input"].replace("<aws.scheduler.scheduled-time>", f"{night.isoformat()}Z"))
+    time = at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return str(target["Input"].replace("<aws.scheduler.scheduled-time>", time))
 
 
 def test_without_its_code_the_night_says_what_to_do_and_records_the_dead_letters(
@@ -182,7 +192,8 @@ def test_a_good_day_is_audited_by_night_and_once(
     assert packed.returncode == 0, packed.stderr
     put_records()
 
-    scheduled = scheduled_input(stack, day)
+    night = datetime.fromisoformat(day) + timedelta(days=1, hours=3)
+    scheduled = scheduled_input(stack, "scheduled", night)
     fired = [start(stack, f"fired-{number}", scheduled) for number in (1, 2)]
     assert [json.loads(one["output"])["outcome"] for one in fired] == ["started", "suppressed"]
     ended = wait_for_execution(stack, execution_of(stack, f"audit-{day}"), JOB_SECONDS)
@@ -203,10 +214,9 @@ def test_a_good_day_is_audited_by_night_and_once(
     assert not [told for told in judged["cannot_judge"] if "dead_letters" in told]
 
 
-def test_an_effect_written_twice_is_an_alarm_and_told(
-    audited: tuple[State, Stack], day: str, put_records: Callable[[], None], told: Told
+def test_a_second_effect_is_told_by_the_next_slot(
+    stack: Stack, put_records: Callable[[], None], told: Told
 ) -> None:
-    state, stack = audited
     (item,) = stack.dynamodb.query(
         TableName=stack.appointments_table,
         KeyConditionExpression="message_id = :message_id",
@@ -216,24 +226,67 @@ def test_an_effect_written_twice_is_an_alarm_and_told(
         TableName=stack.appointments_table,
         Item=item | {"appointment_id": {"S": "appointment-by-hand"}},
     )
+    put_records()
+
+    now = datetime.now(UTC)
+    scheduled = scheduled_input(stack, "slot", now)
+    fired = [start(stack, f"slot-fired-{number}", scheduled) for number in (1, 2)]
+    assert [json.loads(one["output"])["outcome"] for one in fired] == ["started", "suppressed"]
+    slot = execution_of(stack, f"audit-{now:%Y-%m-%dT%H-%M}")
+    ended = wait_for_execution(stack, slot, JOB_SECONDS)
+
+    assert (ended["status"], ended["error"]) == ("FAILED", "Alarms")
+    assert "1 acted on more than once" in ended["cause"]
+    message = wait_until(lambda: next((m for m in told() if " until " in m["Subject"]), None))
+    assert message is not None
+    assert message["Subject"].endswith(": ALARM")
+    # The heartbeats of those streams that are handed over here.
+    until = json.loads(ended["input"])["until"]
+    lines = stack.logs.filter_log_events(
+        logGroupName=stack.starter_log_group, filterPattern='"heartbeat"'
+    )["events"]
+    recorded = [line for lines in recorded_dead_letters(stack).values() for line in lines]
+    beats = [line for line in recorded if line["event"] == "heartbeat"]
+    for stream, told_by in (
+        ("deliveries", json.loads(lines[0]["message"])),
+        ("dead_letters", beats[0]),
+    ):
+        assert told_by == {
+            "stream": stream,
+            "version": 1,
+            "at": until,
+            "event": "heartbeat",
+            "source": stack.state_machine,
+        }
+
+
+def test_an_alarm_is_told_of_the_day_and_a_slot_beside_it_is_left_out(
+    audited: tuple[State, Stack], day: str, put_records: Callable[[], None], told: Told
+) -> None:
+    state, stack = audited
     note = ["--note", "By telephone."]
     decided = command_line.run(state, "dead-letters", "resolve", WAITING, *note)
     assert decided.returncode == 0, decided.stderr
     wait_for_execution(stack, stack.execution_arn(WAITING))
     put_records()
 
-    ended = start(stack, "audited-again", json.dumps({"day": day}))
+    again = begin(stack, "audit-again", json.dumps({"day": day}))
+    beside = start(stack, "audit-beside", json.dumps({"day": day, "until": f"{day}T00:00:00.000Z"}))
+    ended = wait_for_execution(stack, again, JOB_SECONDS)
 
+    assert json.loads(beside["output"])["outcome"] == "left out"
     assert (ended["status"], ended["error"]) == ("FAILED", "Alarms")
     assert ended["cause"] == "Of 4 messages, 1 acted on more than once."
-    message = wait_until(lambda: next((m for m in told() if "ALARM" in m["Subject"]), None))
+    subject = f"ActOnce audit of {day}: ALARM"
+    message = wait_until(lambda: next((m for m in told() if m["Subject"] == subject), None))
     assert message is not None
     assert ended["cause"] in message["Message"]
     summary = summary_of(stack)
     (alarm,) = summary["alarms"]
     assert (alarm["message_id"], alarm["verdict"]) == (MESSAGES[1], "performed_again")
     # What has succeeded is not looked at again, and its line of the first look stays.
-    assert [len(lines) for lines in recorded_dead_letters(stack).values()] == [1]
+    recorded = [line for lines in recorded_dead_letters(stack).values() for line in lines]
+    assert [line["event"] for line in recorded if line["event"] != "heartbeat"] == ["posted"]
     assert summary["days"][0]["verdicts"]["resolved"] == 1
     # The results of the day are replaced, not added to.
     listed = stack.aws.client("s3").list_objects_v2(
