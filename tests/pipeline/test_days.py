@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pipeline.audit.job import audit
 from pipeline.audit.reading.all_streams import before
 from pipeline.audit.request import requested
+from pipeline.audit.results.summary import known_by
 from pipeline.spark.session import BRIEF
 from tests.pipeline.nights import rows_of
 from tests.pipeline.streams_on_disk import DAY, at, delivery, effect, performed, write
@@ -94,6 +95,15 @@ def test_late_records_name_the_day_that_they_touch_and_its_alarm_once(
     untouched = judged(spark, root, A_WEEK_LATER)
     assert (untouched["late_days"], untouched["late_alarms"]) == ([], [])
     assert untouched["exit_status"] == 0
+    assert len({one["alarms_sha256"] for one in (touched, own, untouched)}) == 3
+
+
+def test_the_same_alarms_are_known_as_such_whatever_else_is_told_of_them() -> None:
+    lost, again = ({"message_id": "m", "verdict": one} for one in ("lost", "performed_again"))
+    told = known_by([lost, again], [])
+
+    assert known_by([again | {"timeline": ["more"]}, lost], []) == told
+    assert told not in (known_by([lost], []), known_by([lost, lost], []))
 
 
 def test_what_arrived_before_a_moment_was_there_whatever_its_own_clock_says(
