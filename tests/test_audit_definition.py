@@ -38,10 +38,12 @@ def summary(
     *,
     indent: int | None = None,
     alarms_sha256: str = "0f" * 32,
+    digest: str | None = "5c" * 32,
     etag: str = '"of-this-run"',
 ) -> dict[str, str]:
     whole = {
         "version": 1,
+        "digest": digest and {"number": 18, "sha256": digest},
         "from": "2026-11-20",
         "to": "2026-11-20",
         "generated_at": "2026-11-21T03:00:00.000Z",
@@ -122,7 +124,11 @@ def told(ended: asl.Run) -> tuple[str, str, int]:
     (entry,) = ended.arguments["TellOutcome"]["Entries"]
     assert (entry["Source"], entry["DetailType"]) == ("actonce", "Day Audited")
     same = {name: outcome[name] for name in ("day", "exit_status", "sentence")}
-    assert entry["Detail"] == {"version": 1, "stack": "audit", "until": None, **same}
+    digest = entry["Detail"].get("digest")
+    assert entry["Detail"] == {"version": 1, "stack": "audit", "until": None, **same} | {
+        "digest": digest
+    }
+    assert (f"\n\nDigest: {digest}\n" in published["Message"]) is (digest is not None)
     assert ended.outputs["TellOutcome"] == outcome
     assert len(published["Subject"]) < 100  # SNS
     assert outcome["sentence"] in published["Message"]
@@ -192,6 +198,16 @@ def test_only_a_job_that_succeeded_and_says_so_is_good(
     ended = night(RunAudit=job, ReadSummary=summary(SAID, exit_status, indent=indent))
 
     assert (told(ended), ended.error) == ((subject, SAID, ends), error)
+
+
+@pytest.mark.parametrize("digest", ["5c" * 32, None])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_somebody_else_holds_the_newest_digest_too(digest: str | None, indent: int | None) -> None:
+    ended = night(ReadSummary=summary(SAID, 0, digest=digest, indent=indent))
+
+    told(ended)
+    (entry,) = ended.arguments["TellOutcome"]["Entries"]
+    assert entry["Detail"]["digest"] == digest
 
 
 def test_a_summary_that_cannot_be_understood_is_no_good_outcome() -> None:
