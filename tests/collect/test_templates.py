@@ -233,6 +233,38 @@ def test_the_schedule_gives_the_time_that_it_was_due_not_the_time_that_it_is() -
     assert 3600 <= hour * 3600 < retries_end < 24 * 3600
 
 
+def test_slots_begin_each_hour_or_quarter_of_one_and_only_if_asked_for() -> None:
+    by_night, slots = RESOURCES["AuditSchedule"], RESOURCES["SlotSchedule"]
+    properties = slots["Properties"]
+
+    assert json.loads(properties["Target"]["Input"]) == {"slot": "<aws.scheduler.scheduled-time>"}
+    assert properties["ScheduleExpressionTimezone"] == "UTC"
+    hourly, quarterly = "cron(0 * * * ? *)", "cron(0/15 * * * ? *)"
+    assert properties["ScheduleExpression"] == {"Fn::If": ["IsHourly", hourly, quarterly]}
+    assert by_night["Properties"]["Target"]["Arn"] == properties["Target"]["Arn"]
+    # A schedule, and the alarm that one is silent.
+    assert by_night["Condition"] == RESOURCES["NoAuditAlarm"]["Condition"] == "HasNights"
+    assert slots["Condition"] == "HasSlots"
+    period = RESOURCES["NoAuditAlarm"]["Properties"]["Period"]
+    assert period == {"Fn::If": ["HasSlots", 7200, 86400]}
+    conditions = OF_AUDIT["Conditions"]
+    assert conditions["HasNights"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "AuditEvery"}, "off"]}]}
+    assert conditions["IsHourly"] == {"Fn::Equals": [{"Ref": "AuditEvery"}, "hour"]}
+
+
+def test_what_a_slot_looks_at_is_written_before_it_looks() -> None:
+    for stream in STREAMS:
+        seconds = destination(stream)["BufferingHints"]["IntervalInSeconds"]
+        assert seconds == {"Fn::If": ["HasSlots", 60, 900]}
+    # Of the two templates and the one around them.
+    asked = [one["Parameters"]["AuditEvery"] for one in (OF_RECORDS, OF_AUDIT)]
+    outer = cloudformation.load(AUDITED)["Parameters"]["AuditEvery"]
+    assert {(one["Default"], *one["AllowedValues"]) for one in (*asked, outer)} == {
+        ("day", "day", "hour", "15 minutes", "off")
+    }
+    assert OF_RECORDS["Conditions"]["HasSlots"]["Fn::Or"]
+
+
 def test_alarm_is_raised_by_a_night_that_failed_and_by_one_that_nobody_began() -> None:
     alarms = [one["Properties"] for one in of_type(OF_AUDIT, "AWS::CloudWatch::Alarm").values()]
 
