@@ -71,7 +71,9 @@ COMMANDS = {
     ),
     "collect": Listed("collect:collect", "Write the records of a day, for actonce audit."),
     "backfill": Listed(
-        "backfill:backfill", "Send each distinct message of an archive once.", extra="pipeline"
+        "backfill:backfill",
+        "Write the distinct messages of an archive into a file to send.",
+        extra="pipeline",
     ),
     "demo": Listed(
         "demo:demo", "Send and interrupt requests, and see each acted on once.", extra="embedded"

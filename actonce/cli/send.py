@@ -13,14 +13,25 @@ import typer
 
 from actonce.cli.options import Json, of_a_stack
 from actonce.queues.fifo_sending import FifoSender, group_named
-from actonce.queues.sending import BYTE_ORDER_MARK, Accepted, End, NoAnswer, NotSent, Sender
-from actonce.queues.sent_record import SentRecord
+from actonce.queues.sending import (
+    BYTE_ORDER_MARK,
+    Accepted,
+    End,
+    Line,
+    NoAnswer,
+    NotSent,
+    Sender,
+    read_lines,
+)
+from actonce.queues.sent_record import Resumable, SentRecord
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
 from actonce.stack.message_ids import message_reader
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
+from actonce_core.delivery import Delivery
+from actonce_core.message import MessageReader
 
 
 @of_a_stack(asks=True)
@@ -29,6 +40,17 @@ def send(
     record: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write the sent stream, for the audit, under DIR/sent/."),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Do not send what an earlier run with --resume has recorded in DIR. Killed, say "
+            "the same again.",
+        ),
+    ] = False,
+    rate: Annotated[
+        float | None, typer.Option(min=0.001, metavar="N", help="Messages a second, at most.")
     ] = None,
     group: Annotated[
         str | None,
@@ -58,44 +80,79 @@ def send(
         zcat requests.jsonl.gz | actonce send - --record audit/ --json
 
         actonce send requests.jsonl --group body:practice
+
+        actonce send 2016.backfill/messages.jsonl --rate 50 --record 2016.backfill --resume
     """
-    with _opened(file) as source:
+    with _opened(file) as source, contextlib.ExitStack() as opened:
         stack = find_stack(at, changes=True)
-        sender = _sender(stack, group)
+        sender = _sender(stack, group, rate)
         stream = None
         if record is not None:
-            try:
-                stream = SentRecord(record, file, message_reader(stack))
-            except OSError as error:
-                raise WrongUse(f"--record {record}: {error.strerror or error}.") from error
+            stream = _record(record, file, source if resume else None, stack)
+            opened.callback(stream.close)
+        elif resume:
+            raise WrongUse("--resume needs --record DIR, which says what was sent.")
+        lines = read_lines(source)
+        if stream is not None:
+            lines = (line for line in lines if not stream.has(line.number))
         started = time.monotonic()
         with console.progress("Sending") as bar:
             ends = _Ends(stream, bar)
             try:
-                sender.send_all(source, ends)
-            except (OSError, NoAnswer) as error:
+                sender.send_all(lines, ends)
+            except (OSError, NoAnswer, WrongUse) as error:
                 raise Failed(f"{ends.told_early}: {error}.") from error
             except BaseException:
                 console.err.print(f"{ends.told_early}.")
                 raise
     seconds = round(time.monotonic() - started, 3)
+    before = 0 if stream is None else stream.confirmed
+    total = ends.sent + before + ends.failed
     if json:
         summary = {
-            "lines": ends.sent + ends.failed,
+            "lines": total,
             "sent": ends.sent,
+            "already_sent": before,
             "failed": ends.failed,
             "seconds": seconds,
         }
         console.print_json(summary)
     else:
         told = console.counted(ends.sent, "message", "messages")
-        console.out.print(f"Sent {told} in {seconds:.1f} s")
+        already = f"; {before:,} were sent before" if before else ""
+        console.out.print(f"Sent {told} in {seconds:.1f} s{already}")
     if ends.failed:
-        lines = console.counted(ends.sent + ends.failed, "line", "lines")
-        raise Failed(f"{ends.failed:,} of {lines} were not sent; the reason of each stands above.")
+        of = console.counted(total, "line", "lines")
+        raise Failed(f"{ends.failed:,} of {of} were not sent; the reason of each stands above.")
 
 
-def _sender(stack: Stack, group: str | None) -> Sender:
+def _record(folder: Path, file: str, source: IO[bytes] | None, stack: Stack) -> SentRecord:
+    """The record; one to go on from if the file is given, open at its beginning."""
+    reader, resumed = message_reader(stack), None
+    try:
+        if source is not None:
+            if file == "-" or not source.seekable():
+                raise WrongUse("--resume needs a file that can be read again.")
+            _check_id(source, reader, stack)
+            resumed = Resumable.of(Path(file), source, stack.requests_queue)
+        return SentRecord(folder, file, reader, resumed)
+    except OSError as error:
+        raise WrongUse(f"--record {folder}: {error.strerror or error}.") from error
+
+
+def _check_id(source: IO[bytes], reader: MessageReader, stack: Stack) -> None:
+    """Let the stack's rule read the first message's id, without what is new at each sending."""
+    first = next((line for line in read_lines(source) if isinstance(line, Line)), None)
+    source.seek(0)
+    if first and not reader.read(Delivery("", first.body, {}, {})).message_id:
+        raise WrongUse(
+            f"The stack {stack.called!r} would read no id out of the body of line {first.number}, "
+            "so what a killed run had in flight would be acted on twice: see its parameter "
+            "MessageIdFrom."
+        )
+
+
+def _sender(stack: Stack, group: str | None, rate: float | None) -> Sender:
     if stack.is_fifo != (group is not None):
         raise WrongUse(
             "The requests queue is a FIFO queue: say --group."
@@ -103,9 +160,9 @@ def _sender(stack: Stack, group: str | None) -> Sender:
             else "The requests queue is a standard queue: leave --group out."
         )
     if group is None:
-        return Sender(stack.sqs, stack.requests_queue)
+        return Sender(stack.sqs, stack.requests_queue, rate=rate)
     try:
-        return FifoSender(stack.sqs, stack.requests_queue, group_named(group))
+        return FifoSender(stack.sqs, stack.requests_queue, group_named(group), rate=rate)
     except ValueError as error:
         raise WrongUse(f"--group: {error}.") from error
 

@@ -242,7 +242,7 @@ def send(
                     )
             bar.update(len(sent))
 
-        _sender(stack).send_all(io.BytesIO(source), report)
+        _sender(stack).send_all(read_lines(io.BytesIO(source)), report)
     return sent
 
 

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 from botocore.exceptions import ClientError
 
 from actonce.messages.filters import E, Listing
+from actonce.queues.rate import RateLimiter
 from actonce.queues.scan import READERS, Queued, QueueReader
 from actonce.stack.aws_errors import is_forbidden
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.transient import patiently
-from pipeline.sqs import RateLimiter
 
 FAILED = "failed"
 """How an entry ended that could not be acted on; nothing was changed."""

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 from actonce.messages.unstarted import Unstarted, unstarted
 from actonce.operate.bulk import FAILED, Bulk
 from actonce.queues.scan import MAX_ATTRIBUTES, Attributes, Queued, sqs_form, text_form
-from actonce.queues.sending import for_fifo
+from actonce.queues.sending import MAX_BYTES, for_fifo
 from actonce.stack.aws_errors import may_be_done
 from actonce.terminal.errors import Failed
 from actonce_core.delivery import SOURCE_MESSAGE_ID
 from actonce_core.message import MessageReader
-from pipeline.sqs import MAX_BYTES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

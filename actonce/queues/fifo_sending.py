@@ -1,15 +1,14 @@
 """Sending to a FIFO queue: the order of each message group is kept."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-from actonce.queues.sending import End, Fifo, Line, NotSent, Report, Sender
+from actonce.queues.sending import End, Fifo, Line, NotSent, Report, Sender, batches
 from actonce_core.delivery import Delivery
 from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Refusal
-from pipeline.sqs import batches
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -56,26 +55,28 @@ class FifoSender(Sender):
         group: finds a line's message group.
         deduplication_id: makes a line's, of at most 128 letters and digits; with another one the
             same line is not deduplicated by SQS.
+        rate: as for `Sender`.
         retry_for: as for `Sender`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the first three have names
         self,
         sqs: "SQSClient",
         queue_url: str,
         group: Group,
         *,
         deduplication_id: Callable[[str], str] = of_content,
+        rate: float | None = None,
         retry_for: float = 60.0,
     ) -> None:
-        super().__init__(sqs, queue_url, retry_for=retry_for)
+        super().__init__(sqs, queue_url, rate=rate, retry_for=retry_for)
         self._group_of = group
         self._deduplication_id = deduplication_id
         self._given_up: set[str] = set()
 
-    def send_all(self, source: IO[bytes], report: Report) -> None:
+    def send_all(self, lines: Iterable[Line | NotSent], report: Report) -> None:
         """As `Sender.send_all`, in the order of the lines."""
-        for batch in batches(self._sendable(source, report), apart=_group):
+        for batch in batches(self._sendable(lines, report), self._most, apart=_group):
             groups = {line.number: _group(line) for line in batch}
 
             def watched(ends: Sequence[End], groups: dict[int, str] = groups) -> None:

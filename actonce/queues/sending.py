@@ -1,19 +1,31 @@
 """Sending the lines of a file to RequestsQueue, each as one message, verbatim."""
 
+import math
+import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import IO, TYPE_CHECKING, TypedDict
+from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 
+from botocore import exceptions as botocore_exceptions
+from botocore.exceptions import ClientError
+
+from actonce.queues.rate import RateLimiter
 from actonce.terminal.errors import Failed
-from pipeline.sqs import MAX_BYTES, Answered, BatchSender, batches
+from actonce_core.transient import error_code, is_transient, is_transient_code
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+
+MAX_BATCH: Final = 10
+"""Most messages of a batch (SQS: SendMessageBatch)."""
+
+MAX_BYTES: Final = 1024 * 1024
+"""Largest message, and largest sum of a batch's messages, in bytes of UTF-8 (SQS: "Quotas")."""
 
 BATCHES_IN_FLIGHT = 8
 
@@ -21,6 +33,10 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_READ = MAX_BYTES + len(BYTE_ORDER_MARK) + len(b"\r\n")
 
 _NOT_TAKEN_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NO_ANSWER: Final = (botocore_exceptions.ConnectionError, botocore_exceptions.HTTPClientError)
+_ONE_OF_THE_MESSAGES: Final = frozenset(
+    {"BatchRequestTooLong", "InvalidMessageContents", "InvalidParameterValue"}
+)
 
 
 class Fifo(TypedDict, total=False):
@@ -113,26 +129,80 @@ def _too_long(number: int, size: int) -> NotSent:
     return NotSent(number, f"It has {size:,} bytes; SQS takes at most {MAX_BYTES:,}.")
 
 
+def batches(
+    lines: Iterable[Line], most: int = MAX_BATCH, apart: Callable[[Line], object] = id
+) -> Iterator[list[Line]]:
+    """Put lines together, in their order, as SQS takes them: 1 MiB in total.
+
+    Of those for which `apart` says the same there is one in a batch.
+    """
+    batch: list[Line] = []
+    size = 0
+    for line in lines:
+        is_full = len(batch) == most or size + line.size > MAX_BYTES
+        if batch and (is_full or apart(line) in map(apart, batch)):
+            yield batch
+            batch, size = [], 0
+        batch.append(line)
+        size += line.size
+    if batch:
+        yield batch
+
+
 class NoAnswer(Failed):
     """SQS, or the way to it, is gone: what is left has nowhere to go."""
 
 
+@dataclass(slots=True)
+class _Answered:
+    """What one attempt came to.
+
+    Attributes:
+        accepted: lines that SQS took, each with its SQS id.
+        refused: lines that it would refuse again, each with the reason.
+        again: lines to be sent again, each with the reason.
+        any_answer: SQS answered at all.
+    """
+
+    accepted: list[tuple[Line, str]] = field(default_factory=list)
+    refused: list[tuple[Line, str]] = field(default_factory=list)
+    again: list[tuple[Line, str]] = field(default_factory=list)
+    any_answer: bool = True
+
+
 class Sender:
-    """Sends lines to a queue; see `BatchSender` for what is sent again.
+    """Sends lines to a queue; what SQS was too busy for again, with back-off and full jitter.
+
+    A message may be in the queue twice if SQS took it and its answer was lost. That is what the
+    execution's name is for.
 
     Args:
+        sqs: a client.
+        queue_url: where to.
+        rate: messages a second at most, attempts counted; None: as many as there can be.
         retry_for: seconds after which what a batch could not send is given up.
     """
 
-    def __init__(self, sqs: "SQSClient", queue_url: str, *, retry_for: float = 60.0) -> None:
+    def __init__(
+        self,
+        sqs: "SQSClient",
+        queue_url: str,
+        *,
+        rate: float | None = None,
+        retry_for: float = 60.0,
+    ) -> None:
+        self._sqs = sqs
+        self._queue_url = queue_url
         self._retry_for = retry_for
         self._stop = threading.Event()
-        self._sender: BatchSender[Line] = BatchSender(
-            sqs, queue_url, retry_for=retry_for, stopping=self._stop
-        )
+        self._rate_limiter = RateLimiter(rate, self._stop.wait)
+        self._most = MAX_BATCH if rate is None else max(1, min(MAX_BATCH, int(rate)))
+        self._answered_at = -math.inf
 
-    def send_all(self, source: IO[bytes], report: Report) -> None:
-        """Send every line of the stream, several batches side by side, in no particular order.
+    def send_all(self, lines: Iterable[Line | NotSent], report: Report) -> None:
+        """Send every line, several batches side by side, in no particular order.
+
+        However this ends, nothing is sent any more once the batches in flight are answered.
 
         Raises:
             ClientError: nothing can be sent (no such queue, not allowed).
@@ -141,7 +211,7 @@ class Sender:
         pending: set[Future[None]] = set()
         with ThreadPoolExecutor(BATCHES_IN_FLIGHT, thread_name_prefix="send") as threads:
             try:
-                for batch in batches(self._sendable(source, report)):
+                for batch in batches(self._sendable(lines, report), self._most):
                     if len(pending) == BATCHES_IN_FLIGHT:
                         pending = _settle(pending)
                     pending.add(threads.submit(self.send, batch, report))
@@ -151,8 +221,8 @@ class Sender:
                 self._stop.set()
                 raise
 
-    def _sendable(self, source: IO[bytes], report: Report) -> Iterator[Line]:
-        for read in read_lines(source):
+    def _sendable(self, lines: Iterable[Line | NotSent], report: Report) -> Iterator[Line]:
+        for read in lines:
             line = self.prepared(read) if isinstance(read, Line) else read
             if isinstance(line, Line):
                 yield line
@@ -164,35 +234,77 @@ class Sender:
         return line
 
     def send(self, batch: Sequence[Line], report: Report) -> None:
-        """Send one batch until each of its messages came to its end.
+        """Send one batch until each of its messages came to its end, or all is being stopped.
 
         Raises:
             ClientError: nothing can be sent.
             NoAnswer: SQS answered nobody in all that time, so the next batch will fare no better.
         """
-        began = time.monotonic()
-        reasons: list[str] = []
-
-        def told(answered: Answered[Line]) -> None:
-            at = datetime.now(UTC)
+        left, attempt, began = list(batch), 0, math.inf
+        while left and self._rate_limiter.wait(len(left)):
+            began = min(began, time.monotonic())  # to wait for its turn is no failure
+            answered = self._try(left)
+            at, now = datetime.now(UTC), time.monotonic()
+            if answered.any_answer:
+                self._answered_at = now
             ends: list[End] = [Accepted(line, its_id, at) for line, its_id in answered.accepted]
             ends += [NotSent(line.number, reason) for line, reason in answered.refused]
-            left.extend(answered.again)
-            reasons.extend(reason for _, reason in answered.again)
             if ends:
                 report(ends)
+            left = [line for line, _ in answered.again]
+            pause = random.uniform(0, min(5.0, 0.2 * 2**attempt))  # noqa: S311 - jitter
+            attempt += 1
+            if left and (now + pause > began + self._retry_for or self._stop.wait(pause)):
+                report(
+                    [
+                        NotSent(line.number, f"Given up after {attempt} attempt(s): {reason}")
+                        for line, reason in answered.again
+                    ]
+                )
+                if self._answered_at < began and not self._stop.is_set():
+                    raise NoAnswer(
+                        f"SQS has not answered for {self._retry_for:g} s: {answered.again[0][1]}"
+                    )
+                return
 
-        left: list[tuple[Line, str]] = []
-        attempts = self._sender.send(batch, told)
-        if left:
-            report(
-                [
-                    NotSent(line.number, f"Given up after {attempts} attempt(s): {reason}")
-                    for line, reason in left
-                ]
-            )
-            if self._sender.answered_at < began and not self._stop.is_set():
-                raise NoAnswer(f"SQS has not answered for {self._retry_for:g} s: {reasons[0]}")
+    def _try(self, lines: Sequence[Line]) -> _Answered:
+        entries: list[Any] = [
+            {"Id": str(index), "MessageBody": line.body, **line.fifo}
+            for index, line in enumerate(lines)
+        ]
+        try:
+            answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+        except _NO_ANSWER as error:
+            return _Answered(again=[(one, str(error)) for one in lines], any_answer=False)
+        except ClientError as error:
+            return self._try_less(lines, error)
+        left = dict(enumerate(lines))
+        answered = _Answered()
+        for success in answer.get("Successful", []):
+            answered.accepted.append((left.pop(int(success["Id"])), success["MessageId"]))
+        for failure in answer.get("Failed", []):
+            reason = f"{failure['Code']}: {failure.get('Message', '')}".removesuffix(": ")
+            for_good = failure["SenderFault"] and not is_transient_code(failure["Code"])
+            whose = answered.refused if for_good else answered.again
+            whose.append((left.pop(int(failure["Id"])), reason))
+        answered.again += [(one, "SQS did not answer for it.") for one in left.values()]
+        return answered
+
+    def _try_less(self, lines: Sequence[Line], error: ClientError) -> _Answered:
+        """After the whole request was refused: one message must not keep its neighbours back."""
+        if is_transient(error):
+            return _Answered(again=[(one, str(error)) for one in lines])
+        if error_code(error) not in _ONE_OF_THE_MESSAGES:
+            raise error
+        if len(lines) == 1:
+            return _Answered(refused=[(lines[0], str(error))])
+        middle = len(lines) // 2
+        first, second = self._try(lines[:middle]), self._try(lines[middle:])
+        return _Answered(
+            first.accepted + second.accepted,
+            first.refused + second.refused,
+            first.again + second.again,
+        )
 
 
 def _settle(pending: set[Future[None]]) -> set[Future[None]]:

@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import hashlib
 import io
 import zlib
 from collections.abc import Iterator
@@ -70,15 +69,6 @@ def files_of(archive: Path) -> dict[str, Path]:
 def format_of(name: str) -> str:
     """The file name's suffix that says what is in it, without `.gz`."""
     return Path(name.lower().removesuffix(".gz")).suffix
-
-
-def digests(files: dict[str, Path]) -> dict[str, str]:
-    """What the files hold now, by name: SHA-256 in hex digits; reads them to their end."""
-    found = {}
-    for name, path in files.items():
-        with path.open("rb") as file:
-            found[name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
 
 
 def columns_of(path: Path) -> list[str] | None:

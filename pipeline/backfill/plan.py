@@ -1,32 +1,34 @@
-"""The plan of a backfill: every row of the archive, and where it ends.
+"""The plan of a backfill: every row of an archive, and where it ends.
 
 The first row of a message id, by file name and then by line, is the message. A later row with the
 same content is a duplicate, one with another content a conflict, as the starter would decide if it
 were sent. Rows that cannot be messages are quarantined.
+
+messages.jsonl    what is to be sent, a body a line, in the archive's order
+conflicts.jsonl   the conflicts, with file and line, and those of the row that is the message
+quarantine.jsonl  what is no message: file, line, reason
+counts.json       how many there are
 """
 
-import heapq
 import json
+import os
 import shutil
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.backfill import archive
+from pipeline.backfill import archive as archives
+from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.backfill.rows import BadRow, Selection
+from pipeline.durable import sync_folder
 
-ENDS = ("message", "duplicate", "conflict", "quarantined")
-
-PART_BYTES = 128 * 1024 * 1024
-"""Bytes of archive per part of the plan, about; a part is sorted and sent by one task at a time."""
-
-_LEAST_PARTS = 8  # so that as many are sent side by side
 _TASKS = 64  # that read files, at most
 _BATCH_ROWS = 1000
 _BATCH_BYTES = 4 * 1024 * 1024
@@ -44,29 +46,111 @@ _ROWS_DDL = (
     "file string, line bigint, message_id string, fingerprint string, body string, problem string"
 )
 
+_MESSAGE, _DUPLICATE, _CONFLICT, _QUARANTINED = "mdcq"
+_FILES = {
+    _MESSAGE: "messages.jsonl",
+    _CONFLICT: "conflicts.jsonl",
+    _QUARANTINED: "quarantine.jsonl",
+}
+
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A plan's folder, read without Spark: by senders, and for lists and counts."""
+class Counts:
+    """Where the rows ended. Invariant: rows = messages + duplicates + conflicts + quarantined.
 
-    folder: Path
+    Attributes:
+        rows: of the archive, blank lines left out.
+        messages: distinct message ids.
+    """
 
-    def of(self, end: str) -> list[Path]:
-        """The Parquet files of rows with that end, one for each part that has any."""
-        return sorted(self.folder.glob(f"end={end}/part=*/*.parquet"))
+    rows: int
+    messages: int
+    duplicates: int
+    conflicts: int
+    quarantined: int
 
-    def count(self, end: str) -> int:
-        """How many rows have that end; reads no rows."""
-        return sum(pq.read_metadata(file).num_rows for file in self.of(end))
 
-    def rows(self, end: str) -> Iterator[dict[str, Any]]:
-        """The rows with that end, by file name and line; holds a batch of each part."""
-        return heapq.merge(
-            *(_rows_of(file) for file in self.of(end)), key=lambda row: (row["file"], row["line"])
+def make(
+    make_session: Callable[[], SparkSession], archive: Path, selection: Selection, folder: Path
+) -> Counts:
+    """Plan an archive into a new folder.
+
+    Invariant: the folder is there only if all of the plan is in it, also after a crash of the
+    machine. The same archive makes the same files, byte for byte.
+
+    Raises:
+        WrongRequest: the archive or the selection cannot be read, or there is something in the
+            folder, or in the one beside it that is written first.
+        BackfillFailed: the archive changed meanwhile, or the plan cannot be written.
+    """
+    files = archives.files_of(archive)
+    for name, path in files.items():
+        if archives.format_of(name) == archives.CSV and (columns := archives.columns_of(path)):
+            selection.check_columns(name, columns)
+    draft = folder.with_name(f"{folder.name}.draft")
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise WrongRequest(
+                f"{folder} is there already: send what was planned in it, or name another folder "
+                "with --to."
+            )
+        draft.mkdir(parents=True)
+    except FileExistsError:
+        raise WrongRequest(
+            f"{draft} is there: another backfill plans in it, or was killed; then remove it."
+        ) from None
+    except OSError as error:
+        raise WrongRequest(f"{folder} cannot be written: {error.strerror or error}.") from error
+    try:
+        was = _stamps(files)
+        rows, lines = judged(_rows(make_session(), files, selection)), draft / "lines"
+        rows.write.text(f"file://{lines.absolute()}")
+        counts = _sorted_out(lines, draft)
+        shutil.rmtree(lines)
+        if _stamps(files) != was:
+            raise BackfillFailed(
+                "The archive changed while it was read: run this again when it is whole."
+            )
+        sync_folder(draft)
+        draft.rename(folder)
+        sync_folder(folder.absolute().parent)
+    except OSError as error:
+        raise BackfillFailed(f"The plan cannot be made: {error}.") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return counts
+
+
+def judged(rows: DataFrame) -> DataFrame:
+    """Each row as a line, in the archive's order: a letter for its end, and what is kept of it."""
+    # What has no id is alone, and not all of it in one task.
+    alone = F.when(F.col("message_id").isNull(), F.xxhash64("file", "line"))
+    of_one_id = Window.partitionBy("message_id", "alone").orderBy("file", "line")
+    first = rows.withColumn("alone", alone)
+    first = first.select(
+        "*",
+        F.row_number().over(of_one_id).alias("turn"),
+        *(F.first(name).over(of_one_id).alias(f"first_{name}") for name in _FIRST),
+    )
+    reason = F.col("problem").alias("reason")
+    conflict = F.to_json(F.struct("file", "line", "message_id", "first_file", "first_line"))
+    with_body = F.concat(F.regexp_replace(conflict, "}$", ',"body":'), F.col("body"), F.lit("}"))
+    line = (
+        F.when(
+            F.col("problem").isNotNull(),
+            F.concat(F.lit(_QUARANTINED), F.to_json(F.struct("file", "line", reason))),
         )
+        .when(F.col("turn") == 1, F.concat(F.lit(_MESSAGE), "body"))
+        .when(F.col("fingerprint") == F.col("first_fingerprint"), F.lit(_DUPLICATE))
+        .otherwise(F.concat(F.lit(_CONFLICT), with_body))
+    )
+    return first.select("file", "line", line.alias("text")).orderBy("file", "line").select("text")
 
 
-def rows(spark: SparkSession, files: dict[str, Path], selection: Selection) -> DataFrame:
+_FIRST = ("file", "line", "fingerprint")
+
+
+def _rows(spark: SparkSession, files: dict[str, Path], selection: Selection) -> DataFrame:
     """Every row of the files; each file is read by one task, in which a line has a number."""
     named = [(name, str(path.absolute())) for name, path in files.items()]
 
@@ -80,65 +164,9 @@ def rows(spark: SparkSession, files: dict[str, Path], selection: Selection) -> D
     return indexes.mapInArrow(read, _ROWS_DDL)
 
 
-def judged(planned: DataFrame, parts: int) -> DataFrame:
-    """Each row with its end and its part, in a part by file and line; one shuffle."""
-    part = F.when(F.col("message_id").isNotNull(), F.xxhash64("message_id")).otherwise(
-        F.xxhash64("file", "line")
-    )
-    of_one_id = Window.partitionBy("part", "message_id").orderBy("file", "line")
-    first = planned.withColumn("part", F.pmod(part, F.lit(parts)).cast("int")).repartition(
-        parts, "part"
-    )
-    first = first.select(
-        *first.columns,
-        F.row_number().over(of_one_id).alias("turn"),
-        *(F.first(name).over(of_one_id).alias(f"first_{name}") for name in _FIRST),
-    )
-    end = (
-        F.when(F.col("problem").isNotNull(), "quarantined")
-        .when(F.col("turn") == 1, "message")
-        .when(F.col("fingerprint") == F.col("first_fingerprint"), "duplicate")
-        .otherwise("conflict")
-    )
-    return first.select(
-        "file",
-        "line",
-        "message_id",
-        F.when(end != "duplicate", F.col("body")).alias("body"),
-        "problem",
-        "first_file",
-        "first_line",
-        end.alias("end"),
-        "part",
-    ).sortWithinPartitions("end", "part", "file", "line")
-
-
-_FIRST = ("file", "line", "fingerprint")
-
-
-def write(spark: SparkSession, files: dict[str, Path], selection: Selection, work: Path) -> Plan:
-    """Make the plan of an archive in a folder that is held."""
-    parts = max(_LEAST_PARTS, sum(path.stat().st_size for path in files.values()) // PART_BYTES)
-    draft, folder = work / "plan.draft", work / "plan"
-    shutil.rmtree(draft, ignore_errors=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    (
-        judged(rows(spark, files, selection), parts)
-        .write.mode("overwrite")
-        .partitionBy("end", "part")
-        .option("compression", "zstd")
-        .parquet(f"file://{draft.absolute()}")
-    )
-    draft.rename(folder)
-    plan = Plan(folder)
-    _write_lines(work / "conflicts.jsonl", map(_conflict, plan.rows("conflict")))
-    _write_lines(work / "quarantine.jsonl", map(_quarantined, plan.rows("quarantined")))
-    return plan
-
-
 def _planned_rows(name: str, path: Path, selection: Selection) -> Iterator[dict[str, Any]]:
     """A file's rows: file, line, problem, and where it has none message_id, fingerprint, body."""
-    for row in archive.rows_of(path):
+    for row in archives.rows_of(path):
         planned: dict[str, Any] = {"file": name, "line": row.line, "problem": row.problem}
         if row.fields is not None:
             try:
@@ -165,23 +193,31 @@ def _batches(planned: Iterator[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist(batch, schema=_ROWS)
 
 
-def _rows_of(file: Path) -> Iterator[dict[str, Any]]:
-    with pq.ParquetFile(file) as parquet:
-        for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
-            yield from batch.to_pylist()
+def _sorted_out(lines: Path, folder: Path) -> Counts:
+    """Put the lines that Spark has written into the plan's files, and count them."""
+    ends: Counter[str] = Counter()
+    with ExitStack() as opened:
+        files = {
+            end: opened.enter_context((folder / name).open("wb")) for end, name in _FILES.items()
+        }
+        for part in sorted(lines.glob("part-*")):
+            with part.open("rb") as some:
+                for line in some:
+                    end = chr(line[0])
+                    ends[end] += 1
+                    if end in files:
+                        files[end].write(line[1:])
+        counts = Counts(
+            ends.total(), ends[_MESSAGE], ends[_DUPLICATE], ends[_CONFLICT], ends[_QUARANTINED]
+        )
+        last = opened.enter_context((folder / "counts.json").open("wb"))
+        last.write(f"{json.dumps(asdict(counts))}\n".encode())
+        for file in (*files.values(), last):
+            file.flush()
+            os.fsync(file.fileno())
+    return counts
 
 
-def _conflict(row: dict[str, Any]) -> dict[str, Any]:
-    kept = ("file", "line", "message_id", "first_file", "first_line")
-    return {name: row[name] for name in kept} | {"body": json.loads(row["body"])}
-
-
-def _quarantined(row: dict[str, Any]) -> dict[str, Any]:
-    return {"file": row["file"], "line": row["line"], "reason": row["problem"]}
-
-
-def _write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
-    draft = path.with_name(f"{path.name}.draft")
-    with draft.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    draft.replace(path)
+def _stamps(files: dict[str, Path]) -> dict[str, tuple[int, int]]:
+    """By name, what changes with a file: its size, and when it was written."""
+    return {name: (path.stat().st_size, path.stat().st_mtime_ns) for name, path in files.items()}

@@ -43,7 +43,6 @@ ON_A_STACK = (
     "pause",
     "resume",
     "console",
-    "backfill archive --message-id id",
     "collect --day today --to records",
     "dead-letters list",
     "dead-letters show m-1",

@@ -8,7 +8,7 @@ import pytest
 from botocore.stub import Stubber
 
 from actonce.queues.fifo_sending import FifoSender, group_named
-from actonce.queues.sending import Accepted, End, NotSent
+from actonce.queues.sending import Accepted, End, NotSent, read_lines
 from actonce.stack.clients import Stack
 
 Sent = tuple[str, int]
@@ -25,7 +25,7 @@ def send(queue: tuple[Any, str], *sent: Sent, **more: Any) -> list[End]:
     lines = [json.dumps({"practice": group, "message_id": number}) for group, number in sent]
     ends: list[End] = []
     sender = FifoSender(*queue, group_named("body:practice"), **more)
-    sender.send_all(io.BytesIO("\n".join(lines).encode()), ends.extend)
+    sender.send_all(read_lines(io.BytesIO("\n".join(lines).encode())), ends.extend)
     return ends
 
 

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce.queues import sent_record
-from actonce.queues.sending import Accepted, End, Line, NoAnswer, NotSent, Sender, read_lines
+from actonce.queues.rate import RateLimiter
+from actonce.queues.sending import (
+    MAX_BATCH,
+    MAX_BYTES,
+    Accepted,
+    End,
+    Line,
+    NoAnswer,
+    NotSent,
+    Sender,
+    batches,
+    read_lines,
+)
+from actonce.queues.sent_record import SentRecord
 from actonce.stack.clients import Stack
-from pipeline.sqs import MAX_BYTES
 from tests.cli.conftest import Actonce
 from tests.support.queues import received
 from tests.support.stacks import deployed, with_outputs
@@ -121,7 +134,7 @@ def test_every_message_arrives_verbatim_and_once_beside_bad_lines(moto_stack: St
     bodies = [f'{{"message_id": "m-{n}", "text": "grüß dich {n}" }} ' for n in range(57)]
     content = "\n".join([*bodies, "\x01"]).encode()
     ends = Ends()
-    Sender(moto_stack.sqs, moto_stack.requests_queue).send_all(io.BytesIO(content), ends)
+    Sender(moto_stack.sqs, moto_stack.requests_queue).send_all(read(content), ends)
     arrived = received(moto_stack, moto_stack.requests_queue)
     assert sorted(message["Body"] for message in arrived) == sorted(bodies)
     assert sorted(ends.accepted) == [*range(1, 58)]
@@ -135,7 +148,7 @@ def test_where_nobody_answers_all_is_given_up_after_a_while() -> None:
     sender, ends = Sender(sqs, "http://127.0.0.1:9/1/q", retry_for=0), Ends()
     # All of them would be tried for so long, eight batches at a time.
     with pytest.raises(NoAnswer, match="SQS has not answered for 0 s: Could not connect"):
-        sender.send_all(io.BytesIO(b"{}\n" * 1000), ends)
+        sender.send_all(read(b"{}\n" * 1000), ends)
     assert {1, 2} <= set(ends.not_sent)
     assert len(ends.not_sent) < 200
 
@@ -208,7 +221,7 @@ def test_of_a_batch_what_was_not_taken_is_sent_again_unless_it_never_will_be(
     accepted: dict[int, str],
     not_sent: dict[int, str],
 ) -> None:
-    monkeypatch.setattr("pipeline.sqs.random.uniform", lambda *_: 0.0)
+    monkeypatch.setattr("actonce.queues.sending.random.uniform", lambda *_: 0.0)
     sqs = boto3.client("sqs", config=Config(retries={"total_max_attempts": 1}))
     ends = Ends()
     with Stubber(sqs) as stub:
@@ -245,7 +258,99 @@ def test_what_is_refused_ends_it_and_what_is_busy_too_long_is_given_up() -> None
     assert re.search(r"Given up after 1 attempt.*InternalError", ends.not_sent[7])
 
 
+@given(st.floats(0.01, 5000), st.lists(st.tuples(st.integers(1, 10), st.floats(0, 3)), max_size=40))
+def test_no_span_of_time_has_more_than_its_rate_and_one_batch(
+    rate: float, work: list[tuple[int, float]]
+) -> None:
+    now = 0.0
+
+    def sleep(seconds: float) -> bool:
+        nonlocal now
+        now += max(0.0, seconds)
+        return False
+
+    limiter = RateLimiter(rate, sleep, clock=lambda: now)
+    let_through: list[tuple[float, int]] = []
+    for messages, answer_took in work:
+        assert limiter.wait(messages)
+        let_through.append((now, messages))
+        now += answer_took
+    for first, (begin, _) in enumerate(let_through):
+        sent = 0
+        for at, messages in let_through[first:]:
+            sent += messages
+            assert sent <= rate * (at - begin) + MAX_BATCH + 1e-6 * sent
+
+
+def test_each_attempt_waits_for_its_turn_and_no_batch_is_more_than_a_second_s(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turns: list[int] = []
+
+    def turn(_: RateLimiter, messages: int) -> bool:
+        turns.append(messages)
+        return len(turns) == 1  # from then on all is being stopped
+
+    monkeypatch.setattr(RateLimiter, "wait", turn)
+    sqs = boto3.client("sqs", config=Config(retries={"total_max_attempts": 1}))
+    sender, ends = Sender(sqs, QUEUE_URL, rate=2.5), Ends()
+    with Stubber(sqs) as stub:
+        stub.add_response("send_message_batch", answer("0", _1=("InternalError", False)))
+        sender.send([line(1), line(2)], ends)
+        assert (turns, list(ends.accepted), ends.not_sent) == ([2, 1], [1], {})
+        sender.send_all(read(b"{}\n" * 5), ends)
+        assert sorted(turns[2:]) == [1, 2, 2]
+
+
+@given(st.lists(st.integers(0, 600_000), max_size=30), st.integers(1, 10))
+def test_batches_keep_to_the_limits_of_sqs_and_to_the_order(sizes: list[int], most: int) -> None:
+    lines = [Line(number, "", size) for number, size in enumerate(sizes)]
+    made = list(batches(lines, most))
+    assert [one for batch in made for one in batch] == lines
+    for batch in made:
+        assert 0 < len(batch) <= most
+        assert sum(one.size for one in batch) <= MAX_BYTES
+
+
 # ------------------------------------------------------------------- the command
+
+
+@pytest.mark.parametrize("killed_at", [0, 2])
+def test_a_killed_send_goes_on_with_what_is_not_confirmed(
+    moto_stack: Stack,
+    actonce: Actonce,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    killed_at: int,
+) -> None:
+    stack, file = deployed(moto_stack), tmp_path / "a.jsonl"
+    file.write_text("".join(f'{{"message_id": "{number}"}}\n' for number in range(1, 46)))
+    append, confirmed, one_at_a_time = SentRecord.append, list[int](), threading.Lock()
+
+    def killed(record: SentRecord, accepted: Sequence[Accepted]) -> None:
+        with one_at_a_time:
+            if len(confirmed) == killed_at * 10:
+                raise KeyboardInterrupt
+            append(record, accepted)
+            confirmed.extend(one.line.number for one in accepted)
+
+    def arrived() -> list[int]:
+        messages = received(stack, stack.requests_queue)
+        return sorted(int(json.loads(message["Body"])["message_id"]) for message in messages)
+
+    words = ("send", str(file), "--yes", "--record", "r", "--resume", "--rate", "10000", "--json")
+    with monkeypatch.context() as patch:
+        patch.setattr(SentRecord, "append", killed)
+        assert actonce(*words, stack=stack).status == 130
+    assert len(arrived()) > len(confirmed) == killed_at * 10
+    for left in (sorted(set(range(1, 46)).difference(confirmed)), []):
+        ended = actonce(*words, stack=stack)
+        assert (ended.status, arrived()) == (0, left)
+        summary = json.loads(ended.out)
+        assert (summary["sent"], summary["already_sent"]) == (len(left), 45 - len(left))
+    file.write_text('{"message_id": "1"}\n')
+    assert actonce(*words, stack=stack).status == 2
+    assert arrived() == []
 
 
 def test_what_sqs_took_is_counted_also_where_the_disk_is_full(
@@ -253,13 +358,13 @@ def test_what_sqs_took_is_counted_also_where_the_disk_is_full(
 ) -> None:
     stack = deployed(moto_stack)
     append = sent_record._append
-    written: list[Path] = []
+    written: list[int] = []
 
-    def full(path: Path, member: bytes) -> None:
+    def full(descriptor: int, member: bytes) -> None:
         if written:
-            raise OSError(28, os.strerror(28), str(path))
-        append(path, member)
-        written.append(path)
+            raise OSError(28, os.strerror(28))
+        append(descriptor, member)
+        written.append(descriptor)
 
     monkeypatch.setattr(sent_record, "_append", full)
     text = "".join(f'{{"message_id": "m-{number}"}}\n' for number in range(45))
@@ -285,6 +390,15 @@ def test_lines_that_are_not_sent_are_named_and_the_exit_status_is_1(
     assert "Line 3: It has 1,048,577 bytes" in ended.err
 
 
+def test_where_each_sending_is_a_message_of_its_own_none_is_resumed(
+    moto_stack: Stack, actonce: Actonce, tmp_path: Path
+) -> None:
+    stack = deployed(moto_stack, MessageIdFrom="sqs-message-id")
+    (tmp_path / "a.jsonl").write_text('{"message_id": "1"}\n')
+    ended = actonce("send", "a.jsonl", "--yes", "--record", "r", "--resume", stack=stack)
+    assert (ended.status, received(stack, stack.requests_queue)) == (2, [])
+
+
 @pytest.mark.parametrize(
     ("queue", "words", "told"),
     [
@@ -292,7 +406,9 @@ def test_lines_that_are_not_sent_are_named_and_the_exit_status_is_1(
         ("RequestsQueue.fifo", ("send", "-"), "is a FIFO queue: say --group"),
         ("RequestsQueue.fifo", ("send", "-", "--group", "body:["), "--group: "),
         ("RequestsQueue", ("send", "-", "--record", "file"), "--record file: "),
-        ("RequestsQueue.fifo", ("backfill", "a", "--message-id", "id"), "to standard queues only"),
+        ("RequestsQueue", ("send", "-", "--resume"), "--resume needs --record"),
+        ("RequestsQueue", ("send", "-", "--resume", "--record", "r"), "can be read again"),
+        ("RequestsQueue", ("send", "file", "--resume", "--record", "r"), "no id out of the body"),
     ],
 )
 def test_what_does_not_fit_the_queue_or_the_disk_is_wrong_use_and_nothing_is_sent(
@@ -303,7 +419,7 @@ def test_what_does_not_fit_the_queue_or_the_disk_is_wrong_use_and_nothing_is_sen
     words: tuple[str, ...],
     told: str,
 ) -> None:
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text('\n{"id": "not where the stack reads it"}\n')
     stack = with_outputs(deployed(moto_stack), RequestsQueueUrl=f"https://sqs/{queue}")
     ended = actonce(*words, "--yes", stack=stack, text="{}\n")
     assert (ended.status, ended.out) == (2, "")

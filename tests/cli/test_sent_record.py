@@ -1,43 +1,39 @@
 """The `sent` stream: what its lines say, and what is left of it wherever a process ends."""
 
 import gzip
+import io
 import json
 import os
-import signal
-import subprocess
-import sys
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from actonce.queues.sending import Accepted, Line
-from actonce.queues.sent_record import SentRecord
+from actonce.queues.sent_record import Resumable, SentRecord
+from actonce.terminal.errors import WrongUse
 from actonce_core.message import MessageReader
 
 AT = datetime(2026, 1, 31, 23, 59, 59, 999_000, tzinfo=UTC)
 AFTER_MIDNIGHT = datetime(2026, 2, 1, 0, 0, 0, 1_000, tzinfo=UTC)
 
-# Appends batches of ten for ever; says so after each, when `append` has returned.
-ENDLESS = """
-import itertools, sys
-from datetime import UTC, datetime
-from pathlib import Path
-from actonce_core.message import MessageReader
-from actonce.queues.sending import Accepted, Line
-from actonce.queues.sent_record import SentRecord
-record = SentRecord(Path(sys.argv[1]), "requests.jsonl", MessageReader())
-at = datetime(2026, 1, 31, tzinfo=UTC)
-for batch in itertools.count():
-    numbers = range(batch * 10 + 1, batch * 10 + 11)
-    record.append([Accepted(Line(n, "{}", 2), f"sqs-{n}", at) for n in numbers])
-    print(flush=True)
-"""
-
 
 def accepted(number: int, body: str, at: datetime = AT) -> Accepted:
     return Accepted(Line(number, body, len(body.encode())), f"sqs-{number}", at)
+
+
+def resumed(folder: Path, content: bytes = b"\n" * 9, queue: str = "q") -> SentRecord:
+    """The record of a file of ten lines, to go on from."""
+    what = Resumable.of(folder / "a.jsonl", io.BytesIO(content), queue)
+    return SentRecord(folder, "a.jsonl", MessageReader(), what)
+
+
+def has(record: SentRecord) -> list[int]:
+    return [number for number in range(12) if record.has(number)]
 
 
 def lines_of(folder: Path) -> list[dict[str, Any]]:
@@ -83,20 +79,6 @@ def test_the_message_id_is_the_starters(
     assert record.line(accepted(1, body))["message_id"] == message_id
 
 
-def test_a_kill_leaves_a_file_that_holds_all_that_was_acknowledged(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", ENDLESS, str(tmp_path)], stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        for _ in range(25):
-            assert process.stdout.readline() == b"\n"
-        process.send_signal(signal.SIGKILL)
-        acknowledged = 10 * (25 + process.stdout.read().count(b"\n"))
-    numbers = [line["line"] for line in lines_of(tmp_path)]
-    assert numbers == list(range(1, len(numbers) + 1))
-    assert len(numbers) in (acknowledged, acknowledged + 10)
-
-
 def test_a_full_disk_is_an_error_and_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,3 +90,76 @@ def test_a_full_disk_is_an_error_and_leaves_what_was_there(
             record.append([accepted(2, "{}")])
     record.append([accepted(3, "{}")])
     assert [line["line"] for line in lines_of(tmp_path)] == [1, 3]
+
+
+# ------------------------------------------------------------------- going on
+
+
+def test_a_run_goes_on_from_what_earlier_ones_confirmed_of_that_content_and_queue(
+    tmp_path: Path,
+) -> None:
+    SentRecord(tmp_path, "a.jsonl", MessageReader()).append([accepted(9, "{}")])
+    for number, at in ((1, AT), (4, AT), (10, AFTER_MIDNIGHT)):
+        with closing(resumed(tmp_path)) as record:
+            record.append([accepted(number, "{}", at)])
+    with closing(resumed(tmp_path)) as record:
+        assert (has(record), record.confirmed) == ([1, 4, 10], 3)
+        with pytest.raises(WrongUse, match="Another actonce send writes"):
+            resumed(tmp_path)
+    with closing(resumed(tmp_path, queue="another")) as record:
+        assert (has(record), record.confirmed) == ([], 0)
+    with pytest.raises(WrongUse, match="is not what it was"):
+        resumed(tmp_path, b"\n" * 10)
+
+
+@given(cut=st.integers(0), batches=st.sampled_from([[(1, 2, 3, 4)], [(1,), (2, 3), (4,)]]))
+def test_what_a_crash_cut_off_is_not_confirmed_and_can_be_confirmed_again(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, batches: list[tuple[int, ...]]
+) -> None:
+    folder, ends = tmp_path_factory.mktemp("record"), [0]
+    with closing(resumed(folder)) as record:
+        for batch in batches:
+            record.append([accepted(number, "{}") for number in batch])
+            (path,) = folder.glob("sent/dt=*/*")
+            ends.append(path.stat().st_size)
+    size = cut % (ends[-1] + 1)
+    os.truncate(path, size)
+    whole = sum(size >= end for end in ends[1:])
+    kept = [number for batch in batches[:whole] for number in batch]
+    with closing(resumed(folder)) as record:
+        assert has(record) == kept
+        record.append([accepted(7, "{}")])
+    assert [line["line"] for line in lines_of(folder)] == [*kept, 7]
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [b"\0" * 150, b"7", b'{"line": 11}', b'{"line": 0}', b'{"line": true}', b'{"file": "a"}'],
+    ids=["zeroes after a power cut", "no object", "too far", "too low", "no number", "no line"],
+)
+def test_a_damaged_record_is_neither_passed_over_nor_believed(
+    tmp_path: Path, spoiled: bytes
+) -> None:
+    with closing(resumed(tmp_path)) as record:
+        record.append([accepted(1, "{}")])
+    (path,) = tmp_path.glob("sent/dt=*/*")
+    damaged = spoiled if spoiled[0] == 0 else gzip.compress(spoiled)
+    path.write_bytes(path.read_bytes() + damaged + path.read_bytes())
+    before = path.read_bytes()
+    with pytest.raises(WrongUse, match="is damaged"):
+        resumed(tmp_path)
+    assert path.read_bytes() == before
+
+
+def test_what_append_returned_for_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda one: synced.append(os.fstat(one).st_ino))
+    record = resumed(tmp_path)
+    record.append([accepted(1, "{}")])
+    (file,) = tmp_path.glob("sent/dt=*/*")
+    there = [path.stat().st_ino for path in (file, *file.parents[:3])]
+    assert sorted(synced) == sorted(there)
+    record.append([accepted(2, "{}")])
+    assert synced[4:] == there[:1]

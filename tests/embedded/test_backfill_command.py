@@ -1,11 +1,11 @@
-"""A backfill, run as a person runs it, killed in the middle included."""
+"""A backfill, planned and sent as a person does it, killed in the middle included."""
 
 import json
 import signal
 import subprocess
 import uuid
+import zlib
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,61 +14,43 @@ import pytest
 from actonce.embedded.lifecycle import State
 from actonce.messages.delivery_log import delivery_lines
 from actonce.queues.scan import counts
+from actonce.queues.sending import BATCHES_IN_FLIGHT, MAX_BATCH
 from actonce.stack.clients import Stack
-from pipeline.backfill.send import SENDERS
-from pipeline.backfill.work import confirmed_in
-from pipeline.sqs import MAX_BATCH
 from tests import java
-from tests.embedded.command_line import begin, run
+from tests.embedded.command_line import begin, run, run_json
 from tests.embedded.hazards import effects_by_practice
 from tests.embedded.waiting import wait_until
 
 pytestmark = java.needed
 
-ENDS = ("rows", "sent", "already_sent", "not_sent", "duplicates", "conflicts", "quarantined")
-
-
-def ends_of(summary: Mapping[str, Any]) -> list[int]:
-    numbers = [summary[name] for name in ENDS]
-    assert numbers[0] == sum(numbers[1:])
-    return numbers
-
 
 @pytest.mark.long
-def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
+def test_what_a_killed_send_of_a_backfill_left_is_sent_and_every_message_acted_on_once(
     state: State, stack: Stack, tmp_path: Path
 ) -> None:
     messages = [f"{uuid.uuid4()}-{number}" for number in range(200)]
     lines = [json.dumps({"id": one}) for one in messages]
     lines += [*lines[:20], json.dumps({"id": messages[0], "other": True}), "no JSON"]
-    archive, work = tmp_path / "a.jsonl", tmp_path / "work"
+    archive, plan = tmp_path / "a.jsonl", tmp_path / "plan"
     archive.write_text("\n".join(lines))
-    arguments = ["backfill", str(archive), "--message-id", "id", "--work", str(work)]
-    dry = run(state, *arguments, "--dry-run", "--json")
-    assert (dry.returncode, ends_of(json.loads(dry.stdout))[1:]) == (1, [0, 0, 200, 20, 1, 1])
-    assert not (work / "sent").exists()
+    planned = run(state, "backfill", str(archive), "--message-id", "id", "--to", str(plan))
+    assert planned.returncode == 1  # a conflict, and a line that is none
+    assert json.loads((plan / "counts.json").read_text()) == {
+        "rows": 222, "messages": 200, "duplicates": 20, "conflicts": 1, "quarantined": 1
+    }  # fmt: skip
+    _, *words = planned.stdout.splitlines()[-1].split()
+    assert words[:2] == ["send", str(plan / "messages.jsonl")]
+
+    slowly = [*words[:3], "40", *words[4:]]
     options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with begin(state.endpoint_url, *arguments, "--rate", "40", **options) as killed:
-        wait_until(lambda: killed.poll() is not None or confirmed_in(work) >= 60, 240)
+    with begin(state.endpoint_url, *slowly, "--yes", **options) as killed:
+        wait_until(lambda: killed.poll() is not None or len(_recorded(plan)) >= 60, 240)
         killed.send_signal(signal.SIGKILL)
         assert killed.wait() == -signal.SIGKILL, "it ended before it could be killed"
-
-    ended = run(state, *arguments, "--rate", "400", "--json")
-    assert ended.returncode == 1  # a conflict, and a line that is none
-    assert "1 conflicts, listed in" in ended.stderr.splitlines()[-1]
-    (conflict,) = map(json.loads, (work / "conflicts.jsonl").read_text().splitlines())
-    assert (conflict["line"], conflict["first_line"]) == (221, 1)
-    (bad,) = map(json.loads, (work / "quarantine.jsonl").read_text().splitlines())
-    assert (bad["line"], "not JSON" in bad["reason"]) == (222, True)
-    summary = json.loads(ended.stdout)
-    assert summary["already_sent"] >= 60
-    already = summary["already_sent"]
-    assert ends_of(summary) == [222, len(messages) - already, already, 0, 20, 1, 1]
-    recorded = [
-        json.loads(line)
-        for path in work.glob("sent/dt=*/*.jsonl")
-        for line in path.read_text().splitlines()
-    ]
+    already = len(_recorded(plan))
+    summary = run_json(state, *words, "--yes")
+    assert (summary["already_sent"], summary["sent"]) == (already, len(messages) - already)
+    recorded = _recorded(plan)
     assert Counter(line["message_id"] for line in recorded) == Counter(messages)
 
     def effects() -> Counter[str]:
@@ -81,7 +63,20 @@ def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
     # What was sent twice was suppressed, and is not more than was in flight when it was killed.
     confirmed_ids = {line["sqs_message_id"] for line in recorded}
     wait_until(lambda: confirmed_ids <= _delivered(stack, messages))
-    assert len(_delivered(stack, messages)) <= len(messages) + SENDERS * MAX_BATCH
+    assert len(_delivered(stack, messages)) <= len(messages) + BATCHES_IN_FLIGHT * MAX_BATCH
+
+
+def _recorded(folder: Path) -> list[dict[str, Any]]:
+    """The record's lines; of a batch that is being written there are none."""
+    found = []
+    for path in folder.glob("sent/dt=*/*.jsonl.gz"):
+        packed = path.read_bytes()
+        while packed:
+            member = zlib.decompressobj(wbits=31)
+            text = member.decompress(packed)
+            packed = member.unused_data
+            found += [json.loads(line) for line in text.splitlines()] if member.eof else []
+    return found
 
 
 def _delivered(stack: Stack, messages: list[str]) -> set[str]:
