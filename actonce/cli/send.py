@@ -143,7 +143,6 @@ def _record(folder: Path, file: str, source: IO[bytes] | None, stack: Stack) -> 
 def _check_id(source: IO[bytes], reader: MessageReader, stack: Stack) -> None:
     """Let the stack's rule read the first message's id, without what is new at each sending."""
     first = next((line for line in read_lines(source) if isinstance(line, Line)), None)
-    source.seek(0)
     if first and not reader.read(Delivery("", first.body, {}, {})).message_id:
         raise WrongUse(
             f"The stack {stack.called!r} would read no id out of the body of line {first.number}, "

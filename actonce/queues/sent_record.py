@@ -45,7 +45,8 @@ class Resumable:
 
     @classmethod
     def of(cls, file: Path, source: IO[bytes], queue_url: str) -> "Resumable":
-        """Read the open file to its end, and go back to its beginning."""
+        """Read all of the open file, and go back to its beginning."""
+        source.seek(0)
         content, lines = hashlib.sha256(f"{queue_url}\n".encode()), 0
         while some := source.read(1024 * 1024):
             content.update(some)

@@ -46,7 +46,7 @@ def test_each_kind_of_row_ends_where_it_belongs_in_the_archive_s_order(
     (folder / "b.jsonl.gz").write_bytes(
         gzip.compress(b'{"x": 1, "id": 1}\n{"id": "1", "x": "}"}\n{"id": 2}\n[]\n')
     )
-    (folder / "c.csv").write_text("id,x\n2,1\n7,8\n7,8,9\n7,9\n")
+    (folder / "c.csv").write_text("id,x\n2,1\n7},8\n7},8,9\n7},9\n")
     counts = plan.make(lambda: spark, folder, BY_ID, to)
     spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
     assert counts == Counts(rows=13, messages=4, duplicates=1, conflicts=4, quarantined=4)
@@ -55,7 +55,7 @@ def test_each_kind_of_row_ends_where_it_belongs_in_the_archive_s_order(
         '{"id":1,"message_id":"1","x":1}\n'
         '{"id":"ü/%","message_id":"ü/%","x":[1.5,"\\r"]}\n'
         '{"id":2,"message_id":"2"}\n'
-        '{"id":"7","message_id":"7","x":"8"}\n'
+        '{"id":"7}","message_id":"7}","x":"8"}\n'
     )
     conflicts = lines(to / "conflicts.jsonl")
     assert [(one["file"][0], one["line"], one["first_file"][0], one["first_line"])
