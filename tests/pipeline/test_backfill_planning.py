@@ -50,6 +50,9 @@ def test_each_kind_of_row_ends_where_it_belongs_in_the_archive_s_order(
     counts = plan.make(lambda: spark, folder, BY_ID, to)
     spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
     assert counts == Counts(rows=13, messages=4, duplicates=1, conflicts=4, quarantined=4)
+    assert {path.stem for path in to.iterdir()} == {
+        "messages", "conflicts", "quarantine", "counts"
+    }  # fmt: skip
     assert Counts(**json.loads((to / "counts.json").read_text())) == counts
     assert (to / "messages.jsonl").read_text() == (
         '{"id":1,"message_id":"1","x":1}\n'
