@@ -105,15 +105,17 @@ def audit(
 ) -> None:
     """Say of each message: acted on once, again, or lost.
 
-    Writes DIR/messages (Parquet, a row per message), DIR/summary.json and DIR/report.html, and
+    Writes DIR/messages (Parquet, a row per message), DIR/summary.json and DIR/report.html;
     DIR/cache: what each day's files said, so that the next audit reads only days whose files came,
-    went or changed. Needs Java 17 or 21, or a Spark Connect server in
-    SPARK_REMOTE.
+    went or changed; and DIR/digests: the hashes of files of days that are over. If one is another
+    now, nothing is judged; actonce audit verify names all. Needs Java 17 or 21, or a Spark Connect
+    server in SPARK_REMOTE.
     actonce audit package makes a package of it for EMR Serverless.
 
-    Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms; 2, wrong
-    use, nothing to audit, or an audit that did not come to its end; 3, no alarm, but something
-    could not be read or judged; 4, neither, but it rests on somebody's word, as the sentence says.
+    Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms, or a file
+    of a judged day has changed; 2, wrong use, nothing to audit, or an audit that did not come to
+    its end; 3, no alarm, but something could not be read or judged; 4, neither, but it rests on
+    somebody's word, as the sentence says.
 
     Examples:
 
