@@ -213,6 +213,15 @@ def test_a_good_day_is_audited_by_night_and_once(
     assert judged["streams"]["dead_letters"] == 1
     assert not [told for told in judged["cannot_judge"] if "dead_letters" in told]
 
+    # Whoever has the mail can tell whether the day before, which is over, is what it was.
+    results = f"s3://{stack.outputs['AuditBucketName']}/audit/"
+    digest = message["Message"].partition("\nDigest: ")[2][:64]
+    records = f"s3://{stack.outputs['RecordsBucketName']}/"  # the job here read a copy
+    verified = command_line.run_json(
+        state, "audit", "verify", results, "--records", records, "--head", digest
+    )
+    assert (verified["as_judged"], verified["files"]) == (True, 3)
+
 
 def test_a_second_effect_is_told_by_the_next_slot(
     stack: Stack, put_records: Callable[[], None], told: Told
