@@ -347,6 +347,7 @@ def test_a_file_ends_with_the_moment_at_which_reading_began_but_not_after_its_da
                 "source": stack.state_machine,
             }
     assert collected.lines[TODAY]["deliveries"] == 1, "it is no record"
+    assert not run(stack, tmp_path, *STREAMS[1:3]).missing, "nor is one that was forgotten since"
 
 
 def test_a_team_s_file_of_effects_says_of_no_moment_that_it_is_whole(
@@ -372,6 +373,9 @@ def test_a_day_collected_before_it_was_over_is_collected_again_with_the_next(
         assert list(collected.lines) == days
         assert ids(tmp_path, "deliveries", YESTERDAY) == ["before", "after"]
         assert every_line(tmp_path, "deliveries", TODAY)[-1]["at"] == text(NOW)
+    later = NOW + timedelta(seconds=1)
+    collect(stack, replace(wanted, days=[TODAY]), now=later)
+    assert every_line(tmp_path, "deliveries", TODAY)[-1]["at"] == text(later), "without a record"
 
 
 def test_the_moment_is_aws_s_whatever_clock_this_machine_has(
