@@ -293,6 +293,7 @@ def test_no_verdict_of_silence_is_said_above_the_watermark_and_a_second_effect_i
     assert summary["sentence"].startswith(
         f"Complete until {DAY} 14:00:00 UTC; 3 messages after that are not yet judged. Of 8 mess"
     )
+    assert "sent lacks 1 message" in str(summary["days"]), "and not yet the other one's"
     assert summary["digest"] is None, "the day is over, and was not handed over whole"
     by_cache = audit(spark, requested(str(root), out=str(out)))
     assert by_cache["read"]["days_read"] == 0
