@@ -17,12 +17,10 @@ import pytest
 
 from actonce.cli.app import COMMANDS
 from actonce.stack.embedded_folder import PROJECT
-from actonce.terminal.errors import Failed
 from actonce_core.effect import Effect, NotPerformed, OutcomeUnknown, Rejected, answer
 from actonce_core.message import Reason
 from docs import draw_state_machine as drawing
-from lab.bench.cost import COUNTS, PAGE, PRICES, page
-from lab.bench.costing.counting import units
+from lab.bench.cost import PAGE, PRICES, page, units
 from tests import template
 from tests.support.gift_card_provider import Provider, running
 
@@ -298,11 +296,10 @@ def test_the_alarms_that_cost_something_at_rest_are_counted() -> None:
     )
 
 
-def test_the_committed_page_is_what_the_counts_and_prices_give() -> None:
+def test_the_committed_page_is_what_the_shipped_code_takes_at_these_prices() -> None:
     text = PAGE.read_text()
-    counts, prices = json.loads(COUNTS.read_text()), json.loads(PRICES.read_text())
 
-    assert text == page(text, counts, prices), "run python -m lab.bench.cost --from-counts."
+    assert text == page(text, json.loads(PRICES.read_text())), "run python -m lab.bench.cost"
 
 
 @pytest.mark.parametrize(
@@ -321,7 +318,7 @@ def test_a_request_takes_the_units_that_aws_says(
 
 
 def test_what_takes_units_that_nobody_knows_is_not_counted_as_none() -> None:
-    with pytest.raises(Failed, match="BatchWriteItem"):
+    with pytest.raises(ValueError, match="BatchWriteItem"):
         units("BatchWriteItem", {})
 
 

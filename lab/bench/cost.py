@@ -1,84 +1,172 @@
-"""What a message, and a duplicate, costs each way: counted on the embedded AWS, priced by a file.
+"""What a message, and a duplicate, costs each way: counted in memory, priced by a file.
 
     python -m lab.bench.cost
-    python -m lab.bench.cost --from-counts     the same counts, new prices
 
-Every strategy runs on an embedded AWS of its own, taken down at the end, and Powertools'
-Idempotency beside them; takes some minutes. The counts are kept in lab/bench/cost_counts.json, and
-the tables of docs/strategies/cost.md written from them and lab/bench/prices.json.
+Acts on one message on the services of the conformance suite, undisturbed, by the code that ships
+and the example's effect, and writes the tables of docs/strategies/cost.md from what that asked of
+AWS and from lab/bench/prices.json.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Annotated, Any
+from typing import Any
 
 import typer
-from rich.console import Console
 
 from actonce.stack.embedded_folder import PROJECT
-from lab.bench.costing.counting import Count, count_all
-from lab.bench.report import machine
+from appointments import AppointmentBook
+from lab.conformance.stage import APPOINTMENTS_TABLE, TABLES, Stage, Way, process_message
+from lab.conformance.ways.known import way
+from lab.conformance.world import World
 from lab.pages import table, with_tables
 
-COUNTS = PROJECT / "lab" / "bench" / "cost_counts.json"
 PRICES = PROJECT / "lab" / "bench" / "prices.json"
 PAGE = PROJECT / "docs" / "strategies" / "cost.md"
+
+WAYS = {
+    "step-functions": "step-functions",
+    "ledger": "ledger-fenced",
+    "lease": "lease-fenced",
+    "powertools": "powertools-best",
+}
+"""By their names on the page, those of the conformance suite."""
+
+BATCH_SIZES = (10, 1)
+"""Deliveries per batch: the most that the stack allows, and the fewest. Every batch is full."""
+_SQS_REQUESTS_OF_A_BATCH = 3
+"""By AWS's rule, for a batch that is full: one to send it, one to receive it, one to delete it."""
+_UNIT_BYTES = 1024
 
 Prices = Mapping[str, Any]
 """`region`, `as_of` and `prices`: dollars of a million, the source, and how far it was checked."""
 
-_MB_MS_PER_GB_SECOND = 1024 * 1000
 
-# A column of the page, the price that it goes by, and how many of that a count has.
-_BILLED: tuple[tuple[str, str, Callable[[Count], float]], ...] = (
-    ("Step Functions", "state_transition", lambda count: count["state_transitions"]),
-    ("DynamoDB", "write_request_unit", lambda count: count["write_units"]),
-    ("DynamoDB", "read_request_unit", lambda count: count["read_units"]),
-    ("SQS", "sqs_standard_request", lambda count: count["sqs_requests"]),
-    ("Lambda requests", "lambda_request", lambda count: count["invocations"]),
-    (
-        "Lambda time, here",
-        "lambda_gb_second",
-        lambda count: count["lambda_ms"] * count["memory_mb"] / _MB_MS_PER_GB_SECOND,
-    ),
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What one message takes.
+
+    Attributes:
+        requests: AWS requests that the functions make, by kind.
+        transitions: of Step Functions: an execution's start, and each state entered.
+        written, read: units of DynamoDB, by AWS's rule, see `units`.
+        invoked: how often the effect's function is invoked; the consumer is once for each batch.
+    """
+
+    requests: Counter[str]
+    transitions: int
+    written: int
+    read: float
+    invoked: int
+
+
+def units(kind: str, request: Mapping[str, Any]) -> tuple[int, float]:
+    """Write and read units of a request of items that are not larger than a KB.
+
+    Raises:
+        ValueError: of this kind it is not known.
+
+    A write takes one, also if its condition fails, and each part of a transaction two; a consistent
+    read one, another one half of it.
+    Source: "DynamoDB read and write operations", AWS; that a ConditionCheck in a transaction is
+    billed as a write of the item that it looks at was measured on DynamoDB in "What a conditional
+    DynamoDB transaction actually costs", martinhicks.dev.
+    """
+    if kind == "TransactWriteItems":
+        return 2 * len(request["TransactItems"]), 0
+    if kind in ("GetItem", "Query"):
+        return 0, 1 if request.get("ConsistentRead") else 0.5
+    if kind in ("PutItem", "UpdateItem", "DeleteItem"):
+        return 1, 0
+    raise ValueError(f"What {kind} takes is not known here.")
+
+
+def count(one: Way, *, duplicate: bool) -> Count:
+    """What a message takes that is new and succeeds, or a duplicate of it, ten minutes later.
+
+    Raises:
+        ValueError: it takes what nobody knows here, or has an item larger than a KB.
+    """
+    booking = replace(one, effect=lambda stage: AppointmentBook(stage.dynamodb, APPOINTMENTS_TABLE))
+    if not duplicate:
+        return _taken(booking, times=1)
+    once, twice = _taken(booking, times=1), _taken(booking, times=2)
+    return Count(
+        twice.requests - once.requests,
+        twice.transitions - once.transitions,
+        twice.written - once.written,
+        twice.read - once.read,
+        twice.invoked - once.invoked,
+    )
+
+
+def _taken(one: Way, *, times: int) -> Count:
+    world = World(telling=True)
+    stage = Stage(world, one, process_message())
+    for number in range(times):
+        stage.send("a", after=number * 600_000)
+    with one.installed(world):
+        world.run()
+    for name in TABLES:
+        if any(len(json.dumps(item)) > _UNIT_BYTES for item in stage.tables.items(name)):
+            raise ValueError(f"An item of {name} may be larger than a KB.")
+    of_tables = [units(kind, request) for kind, request in stage.dynamodb.calls]
+    calls = stage.dynamodb.calls + stage.stepfunctions.calls + stage.sqs.calls
+    kinds = Counter(kind for kind, _ in calls)
+    told = Counter(event.what.partition(" ")[0] for event in world.story)
+    return Count(
+        requests=kinds,
+        transitions=len(stage.executions.inputs) + told["enters"],
+        written=sum(written for written, _ in of_tables),
+        read=sum(read for _, read in of_tables),
+        invoked=told["invokes"],
+    )
+
+
+# A column of the page, the price that it goes by, and how many of that a message has in a batch.
+_BILLED: tuple[tuple[str, str, Callable[[Count, int], float]], ...] = (
+    ("Step Functions", "state_transition", lambda count, _: count.transitions),
+    ("DynamoDB", "write_request_unit", lambda count, _: count.written),
+    ("DynamoDB", "read_request_unit", lambda count, _: count.read),
+    ("SQS", "sqs_standard_request", lambda _, batch: _SQS_REQUESTS_OF_A_BATCH / batch),
+    ("Lambda requests", "lambda_request", lambda count, batch: count.invoked + 1 / batch),
 )
 
 
-def dollars_per_million(count: Count, prices: Prices) -> dict[str, float]:
-    """What a million messages cost that are as the counted ones, by column; and `total`."""
+def dollars_per_million(count: Count, batch: int, prices: Prices) -> dict[str, float]:
+    """What a million such messages cost in batches of that size, by column; and `total`."""
     dollars = {column: 0.0 for column, *_ in _BILLED}
     for column, price, number in _BILLED:
         # Dollars of a million units, times units of a message: dollars of a million messages.
-        each = prices["prices"][price]["dollars_per_million"]
-        dollars[column] += each * number(count) / count["messages"]
+        dollars[column] += prices["prices"][price]["dollars_per_million"] * number(count, batch)
     return dollars | {"total": sum(dollars.values())}
 
 
-def page(text: str, counts: Mapping[str, Any], prices: Prices) -> str:
+def page(text: str, prices: Prices) -> str:
     """The page with its tables written anew."""
-    by_traffic = {
-        traffic: [count for count in counts["counts"] if count["traffic"] == traffic]
-        for traffic in ("message", "duplicate")
+    new, duplicates = (
+        {name: count(way(known), duplicate=duplicate) for name, known in WAYS.items()}
+        for duplicate in (False, True)
+    )
+    told = f"Of {prices['region']}, as of {prices['as_of']}.\n\n{_prices(prices)}"
+    tables = {
+        "dollars of a message": _dollars(new, prices),
+        "dollars of a duplicate": _dollars(duplicates, prices),
+        "taken by a message": _requests(new),
+        "prices": told,
     }
-    tables = {f"dollars of a {name}": _dollars(of, prices) for name, of in by_traffic.items()}
-    tables["taken by a message"] = _taken(by_traffic["message"])
-    where = ", ".join(f"{name} {value}" for name, value in counts["machine"].items())
-    tables["prices"] = f"Of {prices['region']}, as of {prices['as_of']}.\n\n{_prices(prices)}"
-    tables["counted"] = f"Counted on {counts['counted_on']}: {where}."
     return with_tables(text, tables)
 
 
-def _dollars(counts: Iterable[Count], prices: Prices) -> str:
+def _dollars(counts: Mapping[str, Count], prices: Prices) -> str:
     rows = []
-    for count in counts:
-        dollars = dollars_per_million(count, prices)
-        total, time = dollars.pop("total"), dollars.pop("Lambda time, here")
-        cells = [_cents(one) for one in (*dollars.values(), total - time, time)]
-        rows.append([count["way"], str(count["batch_size"]), *cells, f"**{_cents(total)}**"])
-    names = ("Step Functions", "DynamoDB", "SQS", "Lambda requests", "so far")
-    return table(("way", "batch", *names, "Lambda time, here", "total"), rows)
+    for name, one in counts.items():
+        for batch in BATCH_SIZES:
+            *parts, total = map(_cents, dollars_per_million(one, batch, prices).values())
+            rows.append([name, str(batch), *parts, f"**{total}**"])
+    return table(("way", "batch", *dict.fromkeys(column for column, *_ in _BILLED), "total"), rows)
 
 
 def _cents(dollars: float) -> str:
@@ -86,25 +174,19 @@ def _cents(dollars: float) -> str:
     return str(Decimal(f"{dollars:.6f}").quantize(Decimal("0.01"), ROUND_HALF_UP))
 
 
-def _taken(counts: Iterable[Count]) -> str:
-    rows = []
-    for count in counts:
-
-        def each(number: float, messages: int = count["messages"]) -> str:
-            return f"{number / messages:.4g}"  # without needless zeros
-
-        requests = [f"{each(number)} {kind}" for kind, number in count["requests"].items()]
-        rows.append(
-            [
-                *(count["way"], str(count["batch_size"]), ", ".join(requests)),
-                each(count["state_transitions"]),
-                f"{each(count['write_units'])} / {each(count['read_units'])}",
-                *(each(count["invocations"]), each(count["lambda_ms"])),
-                each(count["sqs_requests"]),
-            ]
-        )
-    names = ("AWS requests", "transitions", "units written / read", "invocations", "ms, here")
-    return table(("way", "batch", *names, "SQS requests"), rows)
+def _requests(counts: Mapping[str, Count]) -> str:
+    rows: Iterable[list[str]] = (
+        [
+            name,
+            ", ".join(f"{number} {kind}" for kind, number in sorted(one.requests.items())),
+            str(one.transitions),
+            f"{one.written} / {one.read:g}",
+            str(one.invoked),
+        ]
+        for name, one in counts.items()
+    )
+    names = ("transitions", "units written / read", "invocations of the effect's function")
+    return table(("way", "AWS requests", *names), rows)
 
 
 def _prices(prices: Prices) -> str:
@@ -120,23 +202,9 @@ def _prices(prices: Prices) -> str:
     return table(("a million of", "dollars", "source", "checked"), rows)
 
 
-def main(
-    *,
-    from_counts: Annotated[
-        bool, typer.Option("--from-counts", help="Take the kept counts instead of counting.")
-    ] = False,
-) -> None:
+def main() -> None:
     """Count what each way takes, and write what a million messages cost."""
-    if from_counts:
-        counts = json.loads(COUNTS.read_text())
-    else:
-        counts = {
-            "counted_on": datetime.now(UTC).date().isoformat(),
-            "machine": machine("ministack", "boto3", "aws-lambda-powertools"),
-            "counts": count_all(Console(stderr=True).print),
-        }
-    COUNTS.write_text(json.dumps(counts, indent=2) + "\n")
-    PAGE.write_text(page(PAGE.read_text(), counts, json.loads(PRICES.read_text())))
+    PAGE.write_text(page(PAGE.read_text(), json.loads(PRICES.read_text())))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ class Client:
 
     Hazards: throttled; the answer lost; the answer lost and the call repeated by the SDK, which is
     what botocore does by itself. A read that is lost or repeated is no other than one throttled.
+
+    Attributes:
+        calls: each one that the service did or refused: its name, and its request.
     """
 
     exceptions = SimpleNamespace(
@@ -29,6 +32,7 @@ class Client:
     def __init__(self, world: World, service: Any) -> None:
         self._world = world
         self._service = service
+        self.calls: list[tuple[str, Mapping[str, Any]]] = []
 
     def __getattr__(self, operation: str) -> Callable[..., Any]:
         if operation == "meta" or operation.startswith("__"):
@@ -40,6 +44,7 @@ class Client:
 
         def call(**request: Any) -> Any:
             def now() -> Any:
+                self.calls.append((api_name, request))
                 return act(**request)
 
             def throttled() -> Any:

@@ -106,6 +106,11 @@ class StepFunctions:
             for name, known in sorted(self._executions.items())
         )
 
+    @property
+    def inputs(self) -> list[str]:
+        """Inputs of all executions that were started."""
+        return [known.input for known in self._executions.values()]
+
     def inputs_waiting(self) -> list[str]:
         """Inputs of the executions that wait for a person: for a decision, or to be redriven."""
         return [
