@@ -1,6 +1,7 @@
 """Everything at once: many faults, every failure in turn, all functions killed again and again.
 
-    timeout -s INT 7200 python -m lab.bench.soak [--messages 10000] [--kills 20] [--json]
+    timeout -s INT 7200 python -m lab.bench.soak [--messages 10000] [--kills 20]
+    python -m lab.bench.soak --messages 300 --kills 0 --failure throttled --spell-seconds 60
 
 A fifth of the messages is sent again. Runs on an embedded AWS of its own, taken down at the end.
 When all has come to rest, every other dead letter is tried again, and the audit counts from the
@@ -9,15 +10,19 @@ there were fewer kills or failures than asked for, or if it did not come to rest
 then kept, to be looked into, and so they are if it is interrupted.
 """
 
+import contextlib
+import json
+import os
+import platform
 import shutil
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,20 +33,62 @@ from actonce.cli.demo import Strategy
 from actonce.demo import records
 from actonce.demo.run import Result, Settings, run
 from actonce.embedded import faults, functions, lifecycle
+from actonce.embedded.injected.failing_services import TOLD, write_rules
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed
-from lab.bench.report import machine, tell
-from lab.faults.kinds import MEASURED, PARAMETERS, QUIET_SECONDS
-from lab.faults.stack import under
-from lab.faults.transient import NO_FAILURE, Injector, TransientFailure
+from appointments import BOOK_KEY
 from pipeline.spark.java import use_java
+
+QUIET_SECONDS = 900
+"""Longest wait for anything to move; longer than the longest back-off."""
 
 _PAUSE_SHARE = 0.5
 _SAY = Console(stderr=True)
 _RECORDS = PROJECT / ".actonce" / "soak-records"
-_PACED = {"EffectTimeoutSeconds": "6"}
-"""What overruns its time-out is waited for."""
+_PARAMETERS = {
+    "MaximumConcurrency": "4",
+    # What overruns its time-out is waited for.
+    "EffectTimeoutSeconds": "6",
+}
+
+_DYNAMODB = "DynamoDB_20120810."
+_OF_DYNAMODB = "com.amazonaws.dynamodb.v20120810#"
+_UNAVAILABLE = (503, "ServiceUnavailable")
+
+
+def _rule(call: str, meets: Any, body: str = "", quota: Sequence[float] | None = None) -> Any:
+    return {"call": call, "body": body, "quota": quota, "meets": meets}
+
+
+def _provider(quota: Sequence[float] | None = None) -> Any:
+    """What the effect calls is a practice's book; one that is down is a book that is closed."""
+    closed = (400, f"{_OF_DYNAMODB}ConditionalCheckFailedException")
+    return _rule(f"{_DYNAMODB}UpdateItem", closed, f'"{BOOK_KEY}"', quota)
+
+
+_NO_START = _rule("AWSStepFunctions.", _UNAVAILABLE)
+_THROTTLED = (400, f"{_OF_DYNAMODB}ProvisionedThroughputExceededException")
+
+FAILURES: dict[str, list[Any]] = {
+    "throttled": [
+        _rule("AWSStepFunctions.StartExecution", (400, "ThrottlingException"), quota=(25, 6))
+    ],
+    "table-throttled": [_rule(f"{_DYNAMODB}PutItem", _THROTTLED, quota=(25, 20))],
+    "provider-down": [_provider()],
+    "slow-provider": [_provider(quota=(10, 10))],
+    "dynamodb-down": [_rule(_DYNAMODB, (500, f"{_OF_DYNAMODB}InternalServerError"))],
+    "step-functions-down": [_NO_START],
+    "step-functions-silent": [_rule("AWSStepFunctions.", "silent")],
+    "sqs-down": [_NO_START, _rule("AmazonSQS.", _UNAVAILABLE)],
+    # Answers of effects that happened are lost, and nothing can be looked up.
+    "find-down": [
+        _rule(f"{_DYNAMODB}Query", (400, "ResourceNotFoundException")),
+        _rule(f"{_DYNAMODB}PutItem", "lost", '"appointment-'),
+        _rule(f"{_DYNAMODB}TransactWriteItems", "lost", '"appointment-'),
+    ],
+}
+"""What the functions' calls meet, by name, as `failing_services` has it."""
 
 
 @dataclass(slots=True)
@@ -54,22 +101,23 @@ class Trouble:
             again until all kills are done.
         killed: processes, one number for each time.
         had: names of the failures that there were; each meets what is called in its time.
+        did_not_pass: calls, by name.
         error: what ended it before its time.
     """
 
-    injector: Injector
     paths: Paths
     messages: int
     kills: int
-    failures: Sequence[TransientFailure]
+    failures: Sequence[str]
     spell_seconds: float
     killed: list[int] = field(default_factory=list)
     had: set[str] = field(default_factory=set)
+    did_not_pass: Counter[str] = field(default_factory=Counter)
     error: BaseException | None = None
     over: threading.Event = field(default_factory=threading.Event)
 
-    @contextmanager
-    def made(self) -> Iterator[None]:
+    @contextlib.contextmanager
+    def made(self, _: Stack) -> Iterator[None]:
         """Make it while the context is open."""
         with ThreadPoolExecutor(2) as threads:
             work = [threads.submit(self._change_failure), threads.submit(self._kill)]
@@ -78,7 +126,10 @@ class Trouble:
             finally:
                 self.over.set()
                 self.error = next(filter(None, (one.exception() for one in work)), None)
-                self.injector.change(NO_FAILURE)
+                write_rules(self.paths.faults, ())
+                with contextlib.suppress(FileNotFoundError):
+                    told = (self.paths.faults / TOLD).read_text().splitlines()
+                    self.did_not_pass.update(told)
 
     def _change_failure(self) -> None:
         while not any(self.paths.sent.rglob("*.gz")):  # nothing is sent yet
@@ -87,13 +138,13 @@ class Trouble:
         turns = 0
         # With the last kill most is done; what still waits is to get through.
         while turns == 0 or len(self.killed) < self.kills:
-            for failure in self.failures:
-                _SAY.print(f"{failure.name}: {failure.says}", style="dim", soft_wrap=True)
-                self.injector.change(failure)
-                self.had.add(failure.name)
+            for name in self.failures:
+                _SAY.print(name, style="dim")
+                write_rules(self.paths.faults, FAILURES[name])
+                self.had.add(name)
                 if self.over.wait(self.spell_seconds):
                     return
-                self.injector.change(NO_FAILURE)
+                write_rules(self.paths.faults, ())
                 if self.over.wait(self.spell_seconds * _PAUSE_SHARE):
                     return
             turns += 1
@@ -101,10 +152,8 @@ class Trouble:
     def _kill(self) -> None:
         took = 0.0
         while len(self.killed) < self.kills and not self.over.wait(max(1.0, 4 * took)):
-            if self.injector.began == 0:
-                continue
             state = lifecycle.running(self.paths)
-            if state is None:
+            if not self.had or state is None:
                 continue
             stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
             asked = time.monotonic()
@@ -116,25 +165,11 @@ class Trouble:
                 _SAY.print(f"{done} done; {self.killed[-1]} processes killed", style="dim")
 
 
-def soak(settings: Settings, trouble: Trouble) -> Result:
-    """Run it.
-
-    Raises:
-        Failed: it did not come to rest.
-    """
-    try:
-        with trouble.made():
-            around = partial(under, injector=trouble.injector)
-            return run(replace(settings, around=around), trouble.paths, _SAY.print)
-    finally:
-        lifecycle.down(trouble.paths)
-
-
 def report(result: Result, trouble: Trouble) -> dict[str, Any]:
-    """What it said, and whether that is good."""
+    """What a run said, and whether that is good."""
     outcome = result.outcome
     differences = ["not audited"] if result.second is None else result.second.differences
-    not_had = {failure.name for failure in trouble.failures} - trouble.had
+    not_had = set(trouble.failures) - trouble.had
     exiled = sum(outcome.refused.values())
     return {
         **outcome.as_json(),
@@ -142,9 +177,10 @@ def report(result: Result, trouble: Trouble) -> dict[str, Any]:
         "interruptions": result.interruptions.total(),
         "times_killed": len(trouble.killed),
         "processes_killed": sum(trouble.killed),
-        "refused_by_failure": dict(trouble.injector.failures),
+        "did_not_pass": dict(trouble.did_not_pass),
         "failures_not_had": sorted(not_had),
         "audit_differs": differences,
+        "trouble": None if trouble.error is None else repr(trouble.error),
         "good": bool(
             outcome.exactly_once
             and not outcome.out_of_order
@@ -160,47 +196,44 @@ def report(result: Result, trouble: Trouble) -> dict[str, Any]:
 def main(
     messages: Annotated[int, typer.Option(min=50)] = 10_000,
     kills: Annotated[int, typer.Option(min=0, help="How often all functions are killed.")] = 20,
-    spell_seconds: Annotated[float, typer.Option(min=1, help="How long a failure lasts.")] = 20,
+    failure: Annotated[list[str] | None, typer.Option(help="Only this one. [all]")] = None,
+    spell_seconds: Annotated[float, typer.Option(min=1, help="How long a failure lasts.")] = 4,
+    faults_: Annotated[faults.Level, typer.Option("--faults")] = faults.Level.MANY,
     seed: Annotated[int, typer.Option()] = 1,
     strategy: Annotated[Strategy, typer.Option()] = Strategy.STEP_FUNCTIONS,
-    json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Run it and print what it said."""
-    began = time.monotonic()
-    failures = [
-        replace(failure, down_seconds=spell_seconds) if failure.down else failure
-        for failure in MEASURED.values()
-    ]
-    audited = strategy is Strategy.STEP_FUNCTIONS and use_java()
-    settings = Settings(
-        messages=messages,
-        seed=seed,
-        level=faults.Level.MANY,
-        file=None,
-        keep=False,
-        parameters=PARAMETERS | _PACED | strategy.parameters,
-        audit=audited,
-        quiet_seconds=QUIET_SECONDS,
-    )
-    told: dict[str, Any] = {"good": False}
+    """Run it and print what it said, a JSON object."""
+    if unknown := set(failure or ()) - set(FAILURES):
+        raise typer.BadParameter(f"No {', '.join(unknown)}: there are {', '.join(FAILURES)}.")
+    told: dict[str, Any] = {
+        "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]}
+        | {"platform": platform.platform(), "ministack": version("ministack")},
+        "good": False,
+    }
     with tempfile.TemporaryDirectory(prefix="actonce-soak-") as folder:
-        trouble = Trouble(
-            Injector(), Paths(Path(folder).resolve()), messages, kills, failures, spell_seconds
+        paths = Paths(Path(folder).resolve())
+        trouble = Trouble(paths, messages, kills, failure or list(FAILURES), spell_seconds)
+        settings = Settings(
+            messages=messages,
+            seed=seed,
+            level=faults_,
+            file=None,
+            keep=False,
+            parameters=_PARAMETERS | strategy.parameters,
+            audit=use_java(),
+            quiet_seconds=QUIET_SECONDS,
+            around=trouble.made,
         )
         try:
-            told |= report(soak(settings, trouble), trouble)
+            told |= report(run(settings, paths, _SAY.print), trouble)
         except Failed as error:
             told |= {"why": str(error), "times_killed": len(trouble.killed)}
         finally:
-            if not told["good"] and trouble.paths.records.is_dir():
-                shutil.copytree(trouble.paths.records, _RECORDS, dirs_exist_ok=True)
+            lifecycle.down(paths)
+            if not told["good"] and paths.records.is_dir():
+                shutil.copytree(paths.records, _RECORDS, dirs_exist_ok=True)
                 _SAY.print(f"The records are kept in {_RECORDS}", markup=False)
-    told |= {"trouble": None if trouble.error is None else repr(trouble.error)}
-    inputs = {"messages": messages, "seed": seed, "spell_seconds": spell_seconds}
-    inputs |= {"took_seconds": round(time.monotonic() - began, 1)}
-    rows = [{"what": name.replace("_", " "), "told": told[name]} for name in told]
-    ran_on = {"inputs": inputs, "machine": machine("ministack", "boto3")}
-    tell(ran_on | {"rows": rows}, {"what": "what", "told": "told"}, as_json=json_)
+    print(json.dumps(told, indent=1))
     raise typer.Exit(0 if told["good"] else 1)
 
 

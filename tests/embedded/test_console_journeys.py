@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded import lifecycle
+from actonce.embedded import faults, lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
-from lab.faults.stack import under
-from lab.faults.transient import Injector, TransientFailure
 from tests.browser import Browser, Page, browser_or_skip
 from tests.embedded.command_line import console
 from tests.embedded.waiting import wait_for_execution
@@ -92,11 +90,12 @@ def test_find_out_why_a_message_has_no_effect_and_decide(page: Page, site: Stack
     assert "decided: reject" in page.text(".timeline")
 
 
-def test_watch_a_message_from_before_it_is_sent_to_its_end(page: Page, site: Stack) -> None:
+def test_watch_a_message_from_before_it_is_sent_to_its_end(
+    page: Page, site: Stack, paths: Paths
+) -> None:
     message_id = f"live-{uuid.uuid4()}"
-    injector = Injector()
-    with under(site, injector):
-        injector.change(TransientFailure("lost", "An answer is lost.", loses_answers=True))
+    lost = {message_id: {"perform": ["after:Lambda.ServiceException"]}}
+    with faults.around_functions(paths.faults, lost):
         find(page, message_id)
         page.wait_for("document.querySelector('.unseen-yet')")
         page.evaluate("window.isTheSamePage = true")

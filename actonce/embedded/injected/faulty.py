@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import failing_services
 import fault_injection as inject
 
 Handler = Callable[[Any, Any], Any]
@@ -24,6 +25,7 @@ def call(own: Handler, event: Any, context: Any) -> Any:
     """What the function's own handler answers, unless a fault comes before, after or instead."""
     global _context  # noqa: PLW0603 - one invocation at a time, as in Lambda
     _context = context
+    failing_services.stand_before_services()
     if isinstance(event, dict) and "Records" in event:
         if "LEDGER_TABLE" in os.environ:
             _put_faults_around_the_consumers_effect()

@@ -1,1 +1,0 @@
-"""Transient failures, injected into a stack on the embedded AWS."""
