@@ -70,9 +70,6 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Go on from what is there, instead of afresh.")
     ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask before what is there is thrown away.")
-    ] = False,
     audit: Annotated[
         bool, typer.Option("--audit/--no-audit", help="Have Spark count again, from the records.")
     ] = True,
@@ -97,7 +94,7 @@ def demo(
     acted on twice or lost, or if the two counts differ.
 
     It starts from empty queues, tables and histories. An embedded AWS that a demo has brought up is
-    thrown away for that, with what was sent to it; before any other it asks.
+    thrown away for that, with what was sent to it; over any other it refuses to run.
 
     In a project of actonce init it acts by your own function, and counts its effects in the table
     that you name, in the stack's own, or by looking each up, which cannot tell one effect from two.
@@ -132,7 +129,6 @@ def demo(
         parameters,
         audit and _can_audit(),
         own=own,
-        may_discard=lambda sentence: _ask(sentence, yes=yes),
     )
     started = time.monotonic()
     result = run(settings, paths, console.say)
@@ -145,23 +141,6 @@ def demo(
         _show_second(result.second)
     if not _is_good(result):
         raise typer.Exit(1)
-
-
-def _ask(sentence: str, *, yes: bool) -> None:
-    """Have what no demo has brought up thrown away only by who wants it.
-
-    Raises:
-        WrongUse: there is nobody to ask.
-        Failed: the answer was not yes.
-    """
-    if yes:
-        console.say(sentence)
-    else:
-        console.agree(
-            f"{sentence} Go on?",
-            f"{sentence} Say --yes for that, --keep to go on from it, or name another folder with "
-            "ACTONCE_DIR.",
-        )
 
 
 def _own(paths: Paths, body: str | None, file: Path | None) -> Own | None:

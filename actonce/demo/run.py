@@ -43,8 +43,6 @@ class Settings:
         quiet_seconds: longest wait for anything to move.
         around: put around the stack, inside the faults, while messages are sent and acted on.
         own: a team's own effect is shown; None: the example.
-        may_discard: asked, with a sentence, before an embedded AWS is thrown away that no demo has
-            brought up; what it raises ends the demo.
     """
 
     messages: int
@@ -57,7 +55,6 @@ class Settings:
     quiet_seconds: float = QUIET_SECONDS
     around: Callable[[Stack], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
     own: Own | None = None
-    may_discard: Callable[[str], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +80,8 @@ def run(settings: Settings, paths: Paths, say: Say = console.say) -> Result:
         say: told what is being done.
 
     Raises:
-        WrongUse: another demo runs on this embedded AWS, or its stack's effect lies beside it.
+        WrongUse: another demo runs on this embedded AWS, what is there is no demo's, or its
+            stack's effect lies beside it.
         Interrupted: by Ctrl-C; what it brought up is down again.
         Failed: the stack did not come up, or its messages did not come to rest.
     """
@@ -118,9 +116,9 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
         )
     lifecycle.check(paths, wanted)
     if not settings.keep and state is not None and state.deployed and not _is_a_demos(paths, state):
-        settings.may_discard(
-            "The demo starts afresh and throws away what is on the embedded AWS, which no demo has "
-            "brought up."
+        raise WrongUse(
+            "The demo starts afresh, and no demo has brought up what is on the embedded AWS: "
+            "actonce down throws it away, --keep goes on from it, ACTONCE_DIR names another folder."
         )
     try:
         state, stack = lifecycle.up(
@@ -186,14 +184,14 @@ def _is_a_demos(paths: Paths, state: State) -> bool:
 
 def _interrupted(paths: Paths, *, was_up: bool) -> Interrupted:
     """Leave nothing running that was not running before, and say what is."""
-    if not was_up:
-        lifecycle.down(paths)
-        left = "The embedded AWS that it had brought up is down, with what was on it"
-    elif lifecycle.running(paths) is not None:
-        left = "The embedded AWS is up, with what was sent; actonce demo --keep goes on from there"
-    else:
-        left = "The embedded AWS was to be started afresh and is down, with what was on it"
-    return Interrupted(f"Interrupted. {left}. actonce demo begins anew.")
+    if was_up:
+        return Interrupted(
+            "Interrupted. actonce demo begins anew; actonce down stops the embedded AWS."
+        )
+    lifecycle.down(paths)
+    return Interrupted(
+        "Interrupted. The embedded AWS that it had brought up is down. actonce demo begins anew."
+    )
 
 
 def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.Plan]:

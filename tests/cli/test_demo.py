@@ -12,7 +12,6 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from actonce.cli import demo as command
 from actonce.demo import run as demo
 from actonce.demo.outcome import Sent, judge, to_look_at
 from actonce.demo.own import Own, counted
@@ -22,23 +21,12 @@ from actonce.embedded import faults, lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
-from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
 
 OWN = {"EffectFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:gift-cards"}
 
 
-class AskedError(Exception):
-    """Somebody was asked whether what is there may go."""
-
-
-def asked(_: str) -> None:
-    raise AskedError
-
-
-SETTINGS = demo.Settings(
-    1, 1, faults.Level.NONE, None, keep=False, parameters=None, may_discard=asked
-)
+SETTINGS = demo.Settings(1, 1, faults.Level.NONE, None, keep=False, parameters=None)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +37,7 @@ SETTINGS = demo.Settings(
         ({"Bogus": "1"}, "no parameter 'Bogus'"),
     ],
 )
-def test_what_cannot_be_is_told_before_anybody_is_asked_or_anything_thrown_away(
+def test_what_cannot_be_is_told_before_anything_is_thrown_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, str] | None, said: str
 ) -> None:
     monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, OWN, "deployed"))
@@ -57,11 +45,11 @@ def test_what_cannot_be_is_told_before_anybody_is_asked_or_anything_thrown_away(
         demo.run(replace(SETTINGS, parameters=parameters), Paths(tmp_path / "home"))
 
 
-def test_what_no_demo_has_brought_up_is_asked_for_before_it_is_thrown_away(
+def test_what_no_demo_has_brought_up_is_not_thrown_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def up(*_: object, **__: object) -> None:
-        raise Failed("not asked")
+        raise Failed("it goes on")
 
     paths = Paths(tmp_path)
     monkeypatch.setattr(lifecycle, "running", lambda _: State(7, 1, {}, "deployed"))
@@ -69,27 +57,12 @@ def test_what_no_demo_has_brought_up_is_asked_for_before_it_is_thrown_away(
     for brought_up in (None, "cut o", '{"pid": 8}'):
         if brought_up is not None:
             paths.demo.write_text(brought_up)
-        with pytest.raises(AskedError):
+        with pytest.raises(WrongUse, match="actonce down throws it away"):
             demo.run(SETTINGS, paths, lambda _: None)
-    for unasked in (replace(SETTINGS, keep=True), SETTINGS):
-        with pytest.raises(Failed, match="not asked"):
-            demo.run(unasked, paths, lambda _: None)
+    for settings in (replace(SETTINGS, keep=True), SETTINGS):
+        with pytest.raises(Failed, match="it goes on"):
+            demo.run(settings, paths, lambda _: None)
         paths.demo.write_text('{"pid": 7}')
-
-
-def test_who_says_no_and_where_nobody_can_be_asked_nothing_is_thrown_away(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    command._ask("Gone.", yes=True)
-    for answer, error, told in (
-        (None, WrongUse, "Say --yes for that, --keep to go on from it"),
-        (False, Failed, "Nothing was done"),
-    ):
-        monkeypatch.setattr(console, "ask", lambda _, answer=answer: answer)
-        with pytest.raises(error, match=told):
-            command._ask("Gone.", yes=False)
-    monkeypatch.setattr(console, "ask", lambda _: True)
-    command._ask("Gone.", yes=False)
 
 
 def stack_that_answers(*answers: Any) -> tuple[Stack, Stubber]:
@@ -121,25 +94,14 @@ def test_executions_are_believed_only_where_no_table_tells() -> None:
     assert told == [False, False, True]
 
 
-@pytest.mark.parametrize(
-    ("was_up", "is_up", "said"),
-    [
-        (False, False, "The embedded AWS that it had brought up is down"),
-        (True, True, "The embedded AWS is up, with what was sent; actonce demo --keep goes on"),
-        (True, False, "The embedded AWS was to be started afresh and is down"),
-    ],
-)
-def test_a_demo_that_is_interrupted_says_how_it_leaves_things(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, *, was_up: bool, is_up: bool
+@pytest.mark.parametrize("was_up", [False, True])
+def test_a_demo_that_is_interrupted_leaves_nothing_that_did_not_run_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, was_up: bool
 ) -> None:
     stopped: list[Paths] = []
-    paths = Paths(tmp_path)
     monkeypatch.setattr(lifecycle, "down", stopped.append)
-    state = State(1, 1, {}, "deployed") if is_up else None
-    monkeypatch.setattr(lifecycle, "running", lambda _: state)
-    told = demo._interrupted(paths, was_up=was_up)
-    assert said in str(told)
-    assert stopped == ([] if was_up else [paths])  # nothing runs that did not run before
+    demo._interrupted(Paths(tmp_path), was_up=was_up)
+    assert stopped == ([] if was_up else [Paths(tmp_path)])
 
 
 def test_another_demo_in_the_folder_is_wrong_use_and_touches_nothing(

@@ -7,12 +7,9 @@ from typing import Any
 import pytest
 from aws_durable_execution_sdk_python.config import StepConfig, StepSemantics
 from aws_durable_execution_sdk_python.retries import RetryPresets
-from botocore.exceptions import ClientError
 
 from lab.bench.cost import PAGE, PRICES
-from lab.conformance.durable import DurableFunctions
 from lab.conformance.hazards import scenario
-from lab.conformance.process import NotKnownHere
 from lab.conformance.stage import Stage, Way, process_message
 from lab.conformance.trial import run_trial, told
 from lab.conformance.verdict import Kind
@@ -72,39 +69,3 @@ def test_a_message_takes_its_start_and_a_step_as_the_page_of_costs_counts_them(o
         + 2 * price["write_request_unit"]
     )
     assert f"**${dollars:.2f}**" in PAGE.read_text()
-
-
-# ------------------------------------------------------------------ the service
-
-
-@pytest.fixture
-def functions() -> DurableFunctions:
-    world = World()
-    found = DurableFunctions(world, lambda _: None, 30_000, lambda: lambda _event, _context: {})
-    start(found, "one")
-    return found
-
-
-def start(functions: DurableFunctions, payload: str) -> None:
-    functions.invoke(FunctionName="act:1", DurableExecutionName="a", Payload=payload)
-
-
-def test_a_name_with_another_payload_is_refused(
-    functions: DurableFunctions,
-) -> None:
-    start(functions, "one")
-    with pytest.raises(ClientError, match="DurableExecutionAlreadyStarted"):
-        start(functions, "other")
-
-
-def test_a_checkpoint_that_the_sdk_repeats_gets_the_first_answer(
-    functions: DurableFunctions,
-) -> None:
-    update = {"Id": "1", "Type": "STEP", "Action": "START"}
-    request = {"DurableExecutionArn": "a", "CheckpointToken": "1", "Updates": [update]}
-
-    first = functions.checkpoint_durable_execution(**request)
-
-    assert functions.checkpoint_durable_execution(**request) is first
-    with pytest.raises(NotKnownHere):
-        functions.checkpoint_durable_execution(**request | {"CheckpointToken": "0"})

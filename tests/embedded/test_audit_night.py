@@ -303,37 +303,3 @@ def test_an_alarm_is_told_of_the_day_and_a_slot_beside_it_is_left_out(
     )["Contents"]
     tables = [item["Key"] for item in listed if item["Key"].endswith(".parquet")]
     assert [Path(key).parent.name for key in tables] == [f"day={day}"]
-
-
-def test_an_erased_message_leaves_no_content_in_the_records_and_a_duplicate_does_nothing(
-    audited: tuple[State, Stack], day: str
-) -> None:
-    state, stack = audited
-    s3, bucket = stack.aws.client("s3"), stack.outputs["RecordsBucketName"]
-    message_id = MESSAGES[0]
-    arn = stack.execution_arn(message_id)
-    ended = stack.stepfunctions.describe_execution(executionArn=arn)
-    told = {name: ended[name] for name in ("name", "status", "input", "output")}
-    body = json.loads(ended["input"])["body"]
-    key = f"executions/dt={day}/events.gz"
-    line = json.dumps({"detail-type": "x", "detail": told})
-    s3.put_object(Bucket=bucket, Key=key, Body=gzip.compress(line.encode()))
-
-    asked = command_line.run(state, "erase", message_id)
-    assert asked.returncode == 2, asked.stderr
-    erased = command_line.run(state, "erase", message_id, "--yes")
-
-    assert erased.returncode == 0, erased.stderr
-    (left,) = gzip.decompress(s3.get_object(Bucket=bucket, Key=key)["Body"].read()).splitlines()
-    detail = json.loads(left)["detail"]
-    assert json.loads(detail["input"]) == {"message_id": message_id}
-    assert json.loads(detail["output"]) == {"outcome": "performed"}
-    stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=body)
-    wait_until(lambda: len(deliveries(state, message_id)) > 1)
-    assert sorted(deliveries(state, message_id)) == ["started", "suppressed"]
-
-
-def deliveries(state: State, message_id: str) -> list[str]:
-    """How each delivery of a message ended."""
-    story = command_line.run_json(state, "where", message_id)
-    return [delivery["end"] for delivery in story["deliveries"]]

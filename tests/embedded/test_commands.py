@@ -1,9 +1,7 @@
-"""The commands that send, tell, collect, decide and send back, run as a person runs them."""
+"""Commands that only a deployed stack tries, run as a person runs them."""
 
-import gzip
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,74 +16,6 @@ from tests.embedded.command_line import environment, run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 Send = Callable[[Any], None]
-
-
-def collected(state: State, root: Path, message_id: str, *options: str) -> dict[str, list[Any]]:
-    """The records of one message, by stream, of a collection of today."""
-    today = datetime.now(UTC).date().isoformat()
-    summary = run_json(state, "collect", "--day", "today", *options, "--to", str(root))
-    assert summary["missing"] == []
-    (day,) = summary["days"]
-    assert day["day"] == today
-    found: dict[str, list[Any]] = {}
-    for stream, number in day["lines"].items():
-        files = root.glob(f"{stream}/dt={today}/*.jsonl.gz")
-        lines = [
-            json.loads(line)
-            for file in files
-            for line in gzip.decompress(file.read_bytes()).splitlines()
-        ]
-        assert len(lines) == number
-        # What was refused may have no id.
-        found[stream] = [line for line in lines if line.get("message_id") == message_id]
-    return found
-
-
-def test_what_is_sent_is_acted_on_told_and_recorded(
-    state: State, stack: Stack, message_id: str, tmp_path: Path
-) -> None:
-    body = {"message_id": message_id, "patient": "Zoë"}
-    requests = tmp_path / "requests.jsonl"
-    requests.write_text(json.dumps(body, ensure_ascii=False))
-    sent = str(tmp_path / "sent")
-    summary = run_json(state, "send", str(requests), "--record", sent)
-    assert (summary["lines"], summary["sent"], summary["failed"]) == (1, 1, 0)
-    wait_for_execution(stack, stack.execution_arn(message_id))
-    again = [json.dumps(body), "", json.dumps(body | {"patient": "another"}), "\x01"]
-    answer = run(state, "send", "-", "--record", sent, input_text="\n".join(again))
-    assert answer.returncode == 1
-    assert "Line 4: SQS does not take the character U+0001" in answer.stderr
-
-    def told() -> Any:
-        story = run_json(state, "where", message_id)
-        return story if len(story["deliveries"]) == 2 and story["unstarted"] else None
-
-    story = wait_until(told)
-    assert story["message_id"] == story["execution_name"] == message_id
-    assert [delivery["end"] for delivery in story["deliveries"]] == ["started", "suppressed"]
-    assert [line["reason"] for line in story["conflicts"]] == ["conflict"]
-    assert story["fingerprint"]["fingerprint"] == story["deliveries"][0]["fingerprint"]
-    assert story["execution"]["outcome"] == "performed"
-    (effect,) = story["effects"]
-    assert (effect["description"]["practice"], "request" in str(effect)) == ("main", False)
-    assert [entry["reason"] for entry in story["unstarted"]] == ["conflict"]
-    times = [moment["at"] for moment in story["timeline"]]
-    assert times == sorted(times)
-
-    records = collected(state, tmp_path / "records", message_id, "--sent", sent)
-    assert sorted(line["line"] for line in records["sent"]) == [1, 1, 3]
-    ends = sorted(line["end"] for line in records["deliveries"])
-    assert ends == ["refused", "started", "suppressed"]
-    sqs_ids = {line["sqs_message_id"] for line in records["sent"]}
-    assert {line["sqs_message_id"] for line in records["deliveries"]} == sqs_ids
-    started, ended = records["executions"]
-    assert (started["status"], ended["status"]) == ("RUNNING", "SUCCEEDED")
-    (effect,) = records["effects"]
-    assert started["at"] <= effect["at"] <= ended["at"]
-    assert "Zoë" not in json.dumps(records, ensure_ascii=False)
-
-
-# --------------------------------------------------------------------------- unstarted
 
 
 def entries(stack: Stack, name: str) -> list[Unstarted]:

@@ -1,5 +1,6 @@
 """Every command that README.md shows is run, here or where the list below says."""
 
+import gzip
 import os
 import re
 import shutil
@@ -77,6 +78,9 @@ def test_the_demo_ends_well_and_goes_down(tmp_path_factory: pytest.TempPathFacto
         if find_java() is not None:
             assert "The audit of the records agrees" in answer.stderr
             assert (paths.records / "audit" / "report.html").is_file()
+            # No record has a body.
+            for file in paths.records.rglob("*.gz"):
+                assert b"patient" not in gzip.decompress(file.read_bytes()), file
         seconds = float(re.findall(r"([\d.]+) s in all\. The stack is still up", answer.stdout)[0])
         assert seconds > 0
         for command in here[1:-1]:
