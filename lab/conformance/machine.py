@@ -284,31 +284,37 @@ def _matches(wanted: list[str], error: str) -> bool:
     )
 
 
-def evaluate(value: Any, states: States) -> Any:
+def evaluate(value: Any, states: States, variables: Mapping[str, Any] | None = None) -> Any:
     """Evaluate a field: every `{% … %}` in it, as deep as it goes.
+
+    Args:
+        value: of the field; what is no expression stays as it is.
+        states: what `$states` has there: input, result, errorOutput, context.
+        variables: what earlier states have assigned.
 
     Raises:
         StateFailed: an expression yields nothing, or fails (`States.QueryEvaluationError`).
     """
     known = {name: states[name] for name in states if name != _ENTERED}
-    return _filled_in(value, json.dumps(known, sort_keys=True), states)
+    whole = {"states": known, **(variables or {})}
+    return _filled_in(value, json.dumps(whole, sort_keys=True), states)
 
 
-def _filled_in(value: Any, states: str, whole: States) -> Any:
+def _filled_in(value: Any, known: str, states: States) -> Any:
     if isinstance(value, dict):
-        return {key: _filled_in(item, states, whole) for key, item in value.items()}
+        return {key: _filled_in(item, known, states) for key, item in value.items()}
     if isinstance(value, list):
-        return [_filled_in(item, states, whole) for item in value]
+        return [_filled_in(item, known, states) for item in value]
     match = _EXPRESSION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return value
-    if _ENTERED in match[1] and _ENTERED in whole:
+    if _ENTERED in match[1] and _ENTERED in states:
         # Only here, so that what does not look at the clock is the same at any time.
-        known = json.loads(states)
-        known["context"]["State"][_ENTERED] = whole[_ENTERED]()
-        states = json.dumps(known, sort_keys=True)
+        whole = json.loads(known)
+        whole["states"]["context"]["State"][_ENTERED] = states[_ENTERED]()
+        known = json.dumps(whole, sort_keys=True)
     try:
-        exists, result = _evaluated(match[1].strip(), states)
+        exists, result = _evaluated(match[1].strip(), known)
     except JException as error:
         raise StateFailed("States.QueryEvaluationError", str(error)) from error
     if not exists:
@@ -317,17 +323,12 @@ def _filled_in(value: Any, states: str, whole: States) -> Any:
 
 
 @lru_cache(maxsize=100_000)
-def _evaluated(expression: str, states: str) -> tuple[bool, Any]:
+def _evaluated(expression: str, known: str) -> tuple[bool, Any]:
     """Whether the expression yields something, and what; kept, for runs repeat each other."""
     # The library returns None for null and for nothing; AWS takes only the first for a value.
-    data = json.loads(states)
-    exists = _run(f"$exists(({expression}))", data)
-    return bool(exists), _run(expression, data) if exists else None
-
-
-def _run(expression: str, states: States) -> Any:
-    parsed = _parsed(expression)
-    return parsed.evaluate(None, {"states": states})
+    exists = _parsed(f"$exists(({expression}))").evaluate(None, json.loads(known))
+    value = _parsed(expression).evaluate(None, json.loads(known)) if exists else None
+    return bool(exists), value
 
 
 @lru_cache(maxsize=1_000)

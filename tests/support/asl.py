@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cfnlint.api import lint_all
-from jsonata import Jsonata
 
 from actonce.stack import embedded_folder as paths
+from lab.conformance import machine
 
 PROJECT = paths.PROJECT
 PROCESS_MESSAGE = PROJECT / "statemachine" / "process_message.asl.json"
@@ -33,10 +33,6 @@ EXAMPLE_SUBSTITUTIONS = {
 Definition = dict[str, Any]
 
 
-class NoResultError(Exception):
-    """A JSONata expression yields nothing; AWS fails the state (States.QueryEvaluationError)."""
-
-
 def definition(substitutions: Mapping[str, str] = EXAMPLE_SUBSTITUTIONS) -> Definition:
     """ProcessMessage's definition, with its substitutions filled in as CloudFormation does."""
     text = SUBSTITUTION.sub(lambda match: substitutions[match[1]], PROCESS_MESSAGE.read_text())
@@ -45,41 +41,8 @@ def definition(substitutions: Mapping[str, str] = EXAMPLE_SUBSTITUTIONS) -> Defi
 
 
 def evaluate(value: Any, variables: Mapping[str, Any] | None = None, **states: Any) -> Any:
-    """Evaluate a field: every `{% … %}` in it, as deep as it goes.
-
-    Args:
-        value: of the field; what is no expression stays as it is.
-        variables: what earlier states have assigned.
-        states: what `$states` has there: input, result, errorOutput, context.
-
-    Raises:
-        NoResultError: an expression yields nothing.
-    """
-    if isinstance(value, dict):
-        return {key: evaluate(item, variables, **states) for key, item in value.items()}
-    if isinstance(value, list):
-        return [evaluate(item, variables, **states) for item in value]
-    match = EXPRESSION.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        return value
-    # The library returns None for null and for nothing; AWS takes only the first for a value.
-    known = {**(variables or {}), "states": states}
-    if not _run(f"$exists(({match[1]}))", known):
-        raise NoResultError(match[1].strip())
-    return _run(match[1], known)
-
-
-def _run(expression: str, variables: Mapping[str, Any]) -> Any:
-    parsed = Jsonata.jsonata(expression.strip())
-    parsed.register_lambda("string", _string)
-    return parsed.evaluate(None, dict(variables))
-
-
-def _string(value: Any) -> str:
-    """`$string` as JSONata's reference has it; the library's own escapes all that is not ASCII."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """See `machine.evaluate`."""
+    return machine.evaluate(value, states, variables)
 
 
 def letter_of(message: Any, cause: str = "") -> dict[str, Any]:
