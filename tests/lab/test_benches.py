@@ -12,29 +12,16 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 from botocore.httpsession import URLLib3Session
 
-from actonce.demo.outcome import Outcome
+from actonce.demo.outcome import Sent, judge
+from actonce.demo.records import Records
 from actonce.demo.run import Result
 from actonce.demo.second_count import SecondCount
 from actonce.embedded.injected.failing_services import TOLD, answered, failing, write_rules
 from actonce.stack.embedded_folder import Paths
 from lab.bench.soak import FAILURES, Trouble, report
 
-GOOD = Outcome(
-    sent=12,
-    distinct=10,
-    deliveries=12,
-    started=10,
-    came_back={},
-    suppressed=2,
-    refused={},
-    effects=10,
-    acted_on_twice=0,
-    out_of_order=None,
-    awaiting_decision=0,
-    lost=0,
-    exactly_once=True,
-    seconds=1.0,
-)
+RECORDS = Records([], {"m": "SUCCEEDED"}, set(), {"m": 1}, {}, set(), set())
+GOOD = judge([Sent("s", "m", "m")], RECORDS, 1.0, ordered=False)
 
 
 @pytest.mark.parametrize(
