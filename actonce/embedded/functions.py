@@ -16,7 +16,7 @@ from actonce.stack.embedded_folder import State
 from actonce.terminal.errors import Failed
 
 _WARM_STARTERS = 3
-WARM_EFFECTS = 7
+_WARM_EFFECTS = 7
 _WARM_WAVE = 3  # one process, then three more with every wave
 _WARM_TRIES = 3
 
@@ -24,22 +24,19 @@ _DYING_SECONDS = 5.0  # of what was killed
 WARM_UP_ID = "warm-up"
 
 
-def warm(stack: Stack, effects: int = WARM_EFFECTS, finds: str | None = None) -> None:
+def warm(stack: Stack) -> None:
     """Start as many processes of the functions as a load keeps busy, by calls that change nothing.
 
-    Args:
-        stack: on the embedded AWS.
-        effects: processes of the effect's function.
-        finds: what executions call to look an effect up, where that is not what the stack names.
+    `stack`: on the embedded AWS.
     """
     # In growing waves: all at once they would overrun Lambda's 10 s init limit and the effect's
     # time-out on a machine that is busy.
-    for wave in range(1, effects + 1, _WARM_WAVE):
-        if call_at_once(stack, wave, finds) is not None:
+    for wave in range(1, _WARM_EFFECTS + 1, _WARM_WAVE):
+        if call_at_once(stack, wave) is not None:
             return
 
 
-def call_at_once(stack: Stack, times: int, finds: str | None = None) -> str | None:
+def call_at_once(stack: Stack, times: int) -> str | None:
     """Call each function; the first call of all writes the bytecode that the others then read.
 
     Returns:
@@ -61,7 +58,7 @@ def call_at_once(stack: Stack, times: int, finds: str | None = None) -> str | No
 
     acted: list[str] = []
     # Behind a lock the effect is in the consumer, and its own function has nothing to do.
-    finds = "" if stack.ledger_table is not None else finds or stack.find_function or ""
+    finds = "" if stack.ledger_table is not None else stack.find_function or ""
     starts = min(times, _WARM_STARTERS)
     try:
         with ThreadPoolExecutor(starts + times) as threads:

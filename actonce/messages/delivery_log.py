@@ -28,23 +28,16 @@ def delivery_lines(
     Yields:
         Each line, with `log_event`, its text.
     """
-    for text in log_lines(stack, word, since=since, until=until):
+    for text in _log_lines(stack, word, since, until):
         line = _parsed(text)
         if line.get("stream") == "deliveries":
             yield line | {"log_event": text}
 
 
-def log_lines(
-    stack: Stack,
-    word: str,
-    *,
-    since: datetime | None = None,
-    until: datetime | None = None,
+def _log_lines(
+    stack: Stack, word: str, since: datetime | None, until: datetime | None
 ) -> Iterator[str]:
-    """All lines of the starter's log that hold a word; arguments as of `delivery_lines`.
-
-    Lambda's own lines (START, REPORT and the like) and metrics stand between the deliveries.
-    """
+    """All lines of the log that hold a word; Lambda's own and metrics stand between."""
     seen: set[tuple[str, int, str]] = set()
     start = _milliseconds(since) if since else 0
     end: dict[str, Any] = {"endTime": _milliseconds(until)} if until else {}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from lab.conformance.explorer import Script, walk
+from lab.conformance.explorer import walk
 from lab.conformance.hazards import Scenario
 from lab.conformance.machine import Definition
 from lab.conformance.process import Event
@@ -26,7 +26,7 @@ class Trial:
         counts: runs that came to their end, by verdict.
         schedules: all runs, those included that came to a moment walked before.
         is_complete: nothing was left out.
-        stories: for each verdict its shortest.
+        story: the shortest of the worst verdict.
     """
 
     way: str
@@ -35,12 +35,7 @@ class Trial:
     counts: dict[Verdict, int]
     schedules: int
     is_complete: bool
-    stories: dict[Verdict, tuple[Event, ...]]
-
-    @property
-    def story(self) -> tuple[Event, ...]:
-        """The shortest of the worst verdict."""
-        return self.stories[self.worst]
+    story: tuple[Event, ...]
 
 
 def run_trial(
@@ -73,20 +68,18 @@ def run_trial(
             verdict = Verdict(verdict.kind)
         return verdict
 
-    def told_again(script: Script) -> tuple[Event, ...]:
-        world = new_world(script, telling=True)
-        play(world)
-        return tuple(world.story)
-
     found = walk(new_world, play, most_runs)
+    worst = max(found.verdicts)
+    told_again = new_world(found.scripts[worst], telling=True)
+    play(told_again)
     return Trial(
         way=way.name,
         scenario=scenario.name,
-        worst=max(found.verdicts),
+        worst=worst,
         counts=dict(sorted(found.verdicts.items(), reverse=True)),
         schedules=found.schedules,
         is_complete=found.is_complete,
-        stories={verdict: told_again(script) for verdict, script in found.scripts.items()},
+        story=tuple(told_again.story),
     )
 
 
