@@ -12,8 +12,6 @@ then kept, to be looked into, and so they are if it is interrupted.
 
 import contextlib
 import json
-import os
-import platform
 import shutil
 import tempfile
 import threading
@@ -22,7 +20,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,6 +35,7 @@ from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed
 from appointments import BOOK_KEY
+from lab.bench.machine import machine
 from pipeline.spark.java import use_java
 
 QUIET_SECONDS = 900
@@ -205,11 +203,7 @@ def main(
     """Run it and print what it said, a JSON object."""
     if unknown := set(failure or ()) - set(FAILURES):
         raise typer.BadParameter(f"No {', '.join(unknown)}: there are {', '.join(FAILURES)}.")
-    told: dict[str, Any] = {
-        "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]}
-        | {"platform": platform.platform(), "ministack": version("ministack")},
-        "good": False,
-    }
+    told: dict[str, Any] = {"machine": machine("ministack", "boto3"), "good": False}
     with tempfile.TemporaryDirectory(prefix="actonce-soak-") as folder:
         paths = Paths(Path(folder).resolve())
         trouble = Trouble(paths, messages, kills, failure or list(FAILURES), spell_seconds)

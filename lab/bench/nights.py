@@ -1,0 +1,114 @@
+"""A night's audit of one day among many: seconds of CPU beside that day alone.
+
+    python -m lab.bench.nights [--messages 3000] [--days 1,30,100] [--from-raw 30]
+
+Makes seeded days of JSON Lines, and judges the last of them: in a folder of its own, with what was
+kept of so many days before it, and from all their records. Each is `actonce audit` as a person or
+a job runs it, from its start to its page, in a process of its own; CPU seconds are those of all its
+processes. The rows of a night must be those of the judgement from the records: exit status 1 if
+they are not.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import typer
+
+from lab.bench.machine import machine
+from lab.bench.records import FIRST_DAY, write
+
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
+
+
+def _cpu_of(command: Sequence[str]) -> tuple[subprocess.CompletedProcess[str], float]:
+    """Run a command and wait for everything that it leaves behind; seconds of CPU of all of it."""
+    # What a command leaves behind, a JVM, becomes this process' own, so that its end is told here.
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ran, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def audited(root: Path, out: Path, day: str, *more: str) -> dict[str, Any]:
+    """Measure one audit: how many days' records it read, and its seconds of CPU.
+
+    Raises:
+        SystemExit: it did not come to its end.
+    """
+    actonce = str(Path(sys.executable).with_name("actonce"))
+    command = [actonce, "audit", str(root), "--day", day, "--out", str(out), "--json", *more]
+    ran, cpu = _cpu_of(command)
+    if ran.returncode == 2:
+        raise SystemExit(ran.stderr)
+    return {"read": json.loads(ran.stdout)["read"]["days_read"], "cpu": round(cpu, 1)}
+
+
+def rows_of(out: Path, day: str) -> pa.Table:
+    """The rows of a day, by message."""
+    table = ds.dataset(out / "messages" / f"day={day}", exclude_invalid_files=True).to_table()
+    return table.sort_by("message_id")
+
+
+def main(
+    messages: Annotated[int, typer.Option(min=15, help="A day.")] = 3_000,
+    days: Annotated[str, typer.Option(help="How many, with commas between.")] = "1,30,100",
+    from_raw: Annotated[int, typer.Option(help="Read so many and fewer from raw, too.")] = 30,
+    runs: Annotated[int, typer.Option(min=1)] = 1,
+) -> None:
+    """Make the records, judge, compare and print."""
+    counts = sorted(int(count) for count in days.split(","))
+    last = (FIRST_DAY + timedelta(days=counts[-1] - 1)).date().isoformat()
+    with tempfile.TemporaryDirectory(prefix="actonce-nights-") as temporary:
+        place = Path(temporary)
+        root, alone, out = place / "records", place / "alone", place / "out"
+        write(root, messages, counts[-1])
+        for stream in root.iterdir():
+            shutil.copytree(stream / f"dt={last}", alone / stream.name / f"dt={last}")
+        nights: list[dict[str, Any]] = []
+        wrong = 0
+        audited(root, out, last)  # all days are kept from here on
+        size = sum(file.stat().st_size for file in (out / "cache").rglob("*") if file.is_file())
+        for _ in range(runs):
+            only = place / "out-alone"
+            shutil.rmtree(only, ignore_errors=True)
+            nights.append({"days": 1, "way": "alone"} | audited(alone, only, last))
+            for count in counts:
+                reach = ("--reach", str(count - 1))
+                (out / "cache" / f"{last}.manifest").unlink()  # as on the evening before
+                night = audited(root, out, last, *reach)
+                nights.append({"days": count, "way": "kept"} | night)
+                if count <= from_raw:
+                    again = place / "out-raw"
+                    night = audited(root, again, last, *reach, "--from-raw")
+                    nights.append({"days": count, "way": "from raw"} | night)
+                    wrong += not rows_of(out, last).equals(rows_of(again, last))
+    inputs = {
+        "messages_a_day": messages,
+        "kept_megabytes_a_day": round(size / 1e6 / counts[-1], 2),
+        "nights_that_differ": wrong,
+    }
+    best = min(night["cpu"] for night in nights if night["way"] == "alone")
+    rows = [night | {"beside": round(night["cpu"] / best, 2)} for night in nights]
+    print(json.dumps({"inputs": inputs, "machine": machine("pyspark"), "rows": rows}, indent=1))
+    raise typer.Exit(int(wrong > 0))
+
+
+if __name__ == "__main__":
+    typer.run(main)
