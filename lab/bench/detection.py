@@ -1,6 +1,6 @@
 """How long a second effect stays unknown: from its row to the alarm, on the embedded AWS.
 
-    python -m lab.bench.detection [--rounds 10] [--messages 100] [--json]
+    python -m lab.bench.detection [--rounds 10] [--messages 100]
 
 Each round a second effect of another message is written behind the stack's back. Then comes what a
 slot is: the day's records are collected and put into their bucket, and the audit's state machine
@@ -31,13 +31,12 @@ from actonce.records.collect import Wanted, collect
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed
-from lab.bench.report import machine, tell
+from lab.bench.machine import machine
 
 _SAY = Console(stderr=True)
 _LONGEST_SECONDS = 600.0
 _POLL_SECONDS = 0.2
 _STEPS = ("collect and put", "slot to alarm", "whole")
-_HEADINGS = {"step": "seconds", "median": "median", "p99": "99th percentile"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,7 @@ def _wait(predicate: Callable[[], bool]) -> None:
 
 
 def figures(found: list[dict[str, float]]) -> list[dict[str, Any]]:
-    """Median and 99th percentile (of few rounds the longest) of each step."""
+    """Seconds of each step: median and 99th percentile (of few rounds the longest)."""
     rows = []
     for step in _STEPS:
         taken = sorted(one[step] for one in found)
@@ -175,7 +174,6 @@ def figures(found: list[dict[str, float]]) -> list[dict[str, Any]]:
 def main(
     rounds_: Annotated[int, typer.Option("--rounds", min=1)] = 10,
     messages: Annotated[int, typer.Option(min=1, help="Of the day; no fewer than rounds.")] = 100,
-    json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Bring it up, measure and print."""
     with tempfile.TemporaryDirectory(prefix="actonce-detection-") as temporary:
@@ -187,7 +185,7 @@ def main(
             lifecycle.down(Paths(folder / "embedded"))
     inputs = {"rounds": rounds_, "messages": max(messages, rounds_)}
     about = machine("ministack", "pyspark", "boto3")
-    tell({"inputs": inputs, "machine": about, "rows": figures(found)}, _HEADINGS, as_json=json_)
+    print(json.dumps({"inputs": inputs, "machine": about, "rows": figures(found)}, indent=1))
 
 
 if __name__ == "__main__":
