@@ -88,6 +88,11 @@ COMMANDS = {
         "Print the variables that point tools at the embedded AWS.",
         extra="embedded",
     ),
+    "sam-local": Listed(
+        "sam_local:sam_local",
+        "Run a function in a container, on the embedded AWS.",
+        extra="embedded",
+    ),
     "send": Listed("send:send", "Send each line that is not blank as one message, verbatim."),
     "pause": Listed("pausing:pause", "Take no more messages from the requests queue."),
     "resume": Listed("pausing:resume", "Take messages again."),
