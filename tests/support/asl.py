@@ -18,6 +18,8 @@ PROCESS_MESSAGE = PROJECT / "statemachine" / "process_message.asl.json"
 SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
 EXPRESSION = re.compile(r"\{%(.*)%\}", re.DOTALL)
 
+_LONGEST = 200  # states that an execution enters
+
 EXAMPLE_SUBSTITUTIONS = {
     "Partition": "aws",
     "EffectFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:effect",
@@ -177,6 +179,7 @@ def run(definition: Definition, data: Any, answers: Mapping[str, Any], context: 
     while True:
         state = states[name]
         ended.states.append(name)
+        assert len(ended.states) < _LONGEST, f"it goes on and on: {ended.states[-5:]}"
         if state["Type"] in ("Succeed", "Fail"):
             ended.error = state.get("Error", "")
             return ended
