@@ -11,6 +11,10 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
+from tests.support.snapshots import snapshot
+
+__all__ = ["snapshot"]
+
 # No example is timed: how long one takes says something about the machine only.
 settings.register_profile("actonce", deadline=None)
 settings.load_profile("actonce")
@@ -63,6 +67,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next(matching, len(SLOWEST_FIRST))
 
     items.sort(key=rank)  # stable: within a file nothing changes
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="write the snapshots of texts anew")
 
 
 def pytest_configure() -> None:
