@@ -13,9 +13,9 @@ import consumer
 from actonce.stack.sources import version, version_of
 from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
 from actonce_core.batch import LARGEST_BATCH
-from actonce_core.events import SOURCE
 from lab.bench.limited import MALLOC
 from tests.support.metrics import told_metrics
+from tests.support.snapshots import Snapshot
 from tests.template import (
     LOCKS,
     TEMPLATE,
@@ -145,6 +145,66 @@ def test_every_alarm_tells_a_topic_and_is_quiet_when_nothing_happens(file: Path)
 # --------------------------------------------------------------------------- least privilege
 
 
+def written(node: Any) -> str:
+    """A value as a person writes it: references as in a Sub."""
+    if isinstance(node, list):
+        return ", ".join(map(written, node))
+    if not isinstance(node, dict):
+        return str(node)
+    key, value = next(iter(node.items())) if len(node) == 1 else ("", None)
+    if key == "Ref":
+        return f"${{{value}}}"
+    if key == "Fn::GetAtt" and value is not None:
+        return f"${{{'.'.join(value)}}}"
+    if key == "Fn::Sub":
+        return str(value)
+    return ", ".join(f"{name} {written(inner)}" for name, inner in node.items())
+
+
+VARIANTS: dict[str, tuple[Path, dict[str, str]]] = {
+    "template.yaml": (TEMPLATE, {}),
+    "template.yaml, their function and queue": (
+        TEMPLATE,
+        {"EffectFunctionArn": "arn:theirs", "RequestsQueueName": "orders", "KmsKeyArn": "arn:key"},
+    ),
+    "locks.yaml": (LOCKS, {}),
+    "locks.yaml, their function": (LOCKS, {"EffectFunctionArn": "arn:theirs"}),
+    **{file.name: (file, {}) for file in PLAIN},
+    "audit.yaml, each hour": (PLAIN[2], {"AuditEvery": "hour"}),
+    "audit.yaml, a key": (PLAIN[2], {"KmsKeyArn": "arn:key"}),
+    "examples/pipeline/roles.yaml": (PIPELINE, {}),
+    "examples/notifications": (NOTIFICATIONS, {}),
+}
+"""Templates with parameters that change what is granted in them."""
+
+
+def test_who_may_do_what_to_what_is_as_reviewed(snapshot: Snapshot) -> None:
+    lines = []
+    for name, (file, parameters) in VARIANTS.items():
+        lines.append(f"{name}\n")
+        template = load(file)
+        wanted = template["Parameters"].items()
+        given = {key: f"${{{key}}}" for key, one in wanted if "Default" not in one} | parameters
+        for resource, one in resolved(template, **given)["Resources"].items():
+            for said in statements(one):
+                who = written(said["Principal"]) + " " if "Principal" in said else ""
+                what = written(sorted(as_list(said["Action"])))
+                on = written(sorted(written(place) for place in as_list(said.get("Resource", []))))
+                where = f" if {written(said['Condition'])}" if "Condition" in said else ""
+                lines.append(f"    {resource}: {said['Effect']} {who}{what} on {on}{where}\n")
+    snapshot("permissions.txt", "".join(lines))
+
+
+def test_what_raises_an_alarm_is_as_reviewed(snapshot: Snapshot) -> None:
+    lines = []
+    for file in (LOCKS, *PLAIN):
+        for name, alarm in of_type(load(file), "AWS::CloudWatch::Alarm").items():
+            left_out = ("AlarmDescription", "AlarmActions", "OKActions", "AlarmName")
+            told = {key: value for key, value in alarm["Properties"].items() if key not in left_out}
+            lines += [f"{name}\n", *(f"    {key}: {written(told[key])}\n" for key in sorted(told))]
+    snapshot("alarms.txt", "".join(lines))
+
+
 @by_file(*SAMS, *PLAIN, NOTIFICATIONS, PIPELINE)
 def test_nobody_may_do_everything_but_the_owner_of_a_key(file: Path) -> None:
     allowed = [
@@ -154,7 +214,6 @@ def test_nobody_may_do_everything_but_the_owner_of_a_key(file: Path) -> None:
         for action in as_list(statement["Action"])
         if statement["Effect"] == "Allow" and "*" in action
     ]
-
     assert allowed == ([("AlarmTopicKey", "kms:*")] if file.stem == "alarms" else [])
 
 
@@ -180,43 +239,6 @@ def test_every_function_and_state_machine_has_a_role_of_its_own(file: Path) -> N
 
     assert len(roles) == len(set(roles))
     assert file not in SAMS or sorted(roles) == sorted(of_type(template, "AWS::IAM::Role"))
-
-
-@by_file(*SAMS, *PLAIN, NOTIFICATIONS)
-def test_a_role_is_taken_by_one_service_and_for_this_account(file: Path) -> None:
-    for name, role in of_type(load(file), "AWS::IAM::Role").items():
-        (trust,) = statements(role["Properties"]["AssumeRolePolicyDocument"])
-        assert isinstance(service := trust["Principal"]["Service"], str), name
-        # Lambda takes a role for functions of its own account only, and does not say for whom.
-        ours = {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
-        assert trust.get("Condition") == (None if service == "lambda.amazonaws.com" else ours)
-
-
-@pytest.mark.parametrize(
-    ("file", "telling"),
-    [
-        (TEMPLATE, {"StarterRole", "ProcessMessageRole"}),
-        (LOCKS, {"ConsumerRole"}),
-        (TEMPLATE.with_name("audit.yaml"), {"AuditStateMachineRole"}),
-    ],
-    ids=["template", "locks", "audit"],
-)
-def test_who_tells_may_put_events_of_ours_on_the_account_s_own_bus_alone(
-    file: Path, telling: set[str]
-) -> None:
-    bus = "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:event-bus/default"
-    allowed = {
-        name: statement
-        for name, role in of_type(load(file), "AWS::IAM::Role").items()
-        for statement in statements(role)
-        if statement["Action"] == "events:PutEvents"
-    }
-
-    assert allowed.keys() == telling
-    for statement in allowed.values():
-        assert statement["Resource"] == {"Fn::Sub": bus}
-        # The source of each of a call's events: a key of many values.
-        assert statement["Condition"] == {"ForAllValues:StringEquals": {"events:source": SOURCE}}
 
 
 # --------------------------------------------------------------------------- parameters
@@ -394,12 +416,27 @@ REQUESTS_QUEUE = properties(RESOURCES, "RequestsQueue")
 # --------------------------------------------------------------------------- queues
 
 
-def test_delivery_comes_back_after_six_time_outs_and_no_outage_of_a_day_is_received_away() -> None:
-    assert REQUESTS_QUEUE["VisibilityTimeout"] == 6 * STARTER["Timeout"] + 30
-    assert REQUESTS_QUEUE["RedrivePolicy"] == {
+@by_file(*SAMS)
+def test_no_outage_of_a_day_is_received_away_and_each_delivery_is_answered_for(file: Path) -> None:
+    resources = load(file)["Resources"]
+    assert properties(resources, "RequestsQueue")["RedrivePolicy"] == {
         "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
         "maxReceiveCount": 1000,
     }
+    (event,) = (
+        event["Properties"]
+        for one in of_type(load(file), "AWS::Serverless::Function").values()
+        for event in one["Properties"].get("Events", {}).values()
+    )
+    assert event["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert event["BatchSize"] == LARGEST_BATCH  # it is handled side by side
+    assert event["ScalingConfig"] == {"MaximumConcurrency": {"Ref": "MaximumConcurrency"}}
+
+
+def test_a_delivery_comes_back_after_six_time_outs_and_a_straggler_outlasts_a_cold_start() -> None:
+    assert REQUESTS_QUEUE["VisibilityTimeout"] == 6 * STARTER["Timeout"] + 30
+    # Lambda's init takes 10 s at most, and the state's time-out begins before it.
+    assert WHOLE["Parameters"]["StragglerMarginSeconds"]["MinValue"] > 10
 
 
 def test_a_queue_of_the_teams_takes_the_place_of_the_stacks_everywhere() -> None:
@@ -421,21 +458,6 @@ def test_a_queue_of_the_teams_takes_the_place_of_the_stacks_everywhere() -> None
 
 
 # --------------------------------------------------------------------------- functions
-
-
-def test_starter_takes_batches_answers_for_each_delivery_and_is_bounded() -> None:
-    (event,) = STARTER["Events"].values()
-
-    assert event["Type"] == "SQS"
-    assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    assert event["Properties"]["BatchSize"] == LARGEST_BATCH  # it is handled side by side
-    bound = event["Properties"]["ScalingConfig"]
-    assert bound == {"MaximumConcurrency": {"Ref": "MaximumConcurrency"}}
-
-
-def test_margin_for_a_straggler_outlasts_a_cold_start() -> None:
-    # Lambda's init takes 10 s at most, and the state's time-out begins before it.
-    assert WHOLE["Parameters"]["StragglerMarginSeconds"]["MinValue"] > 10
 
 
 def test_executions_invoke_a_published_version_of_the_effect() -> None:
@@ -481,78 +503,10 @@ def test_state_machine_is_standard_traced_named_anew_and_logs_no_message() -> No
     assert PROCESS_MESSAGE["Tracing"] == {"Enabled": True}
 
 
-@pytest.mark.parametrize(
-    ("role", "reach"),
-    [
-        # None of these may touch what belongs to another: the starter cannot perform the effect,
-        # the effect cannot start executions, the state machine sees no table.
-        (
-            "StarterRole",
-            {
-                *("RequestsQueue", "RequestsQueueName", "UnstartedQueue"),
-                *("FingerprintsTable", "ProcessMessage", "StarterLogGroup"),
-            },
-        ),
-        ("AppointmentsRole", {"AppointmentsTable", "AppointmentsLogGroup"}),
-        (
-            "ProcessMessageRole",
-            {"AppointmentsFunction", "EffectFunctionArn", "FindFunctionArn", "DeadLetterQueue"},
-        ),
-    ],
-)
-def test_role_reaches_only_its_part(role: str, reach: set[str]) -> None:
-    policies = properties(RESOURCES, role)["Policies"]
-
-    named = set(references([s["Resource"] for s in statements(policies)]))
-    assert named & {*RESOURCES, *WHOLE["Parameters"]} == reach
-
-
-def test_starter_can_only_start_executions() -> None:
-    # DescribeExecution's quota would drown in a storm of duplicates.
-    actions = {
-        action
-        for statement in statements(properties(RESOURCES, "StarterRole")["Policies"])
-        for action in as_list(statement["Action"])
-    }
-
-    assert {a for a in actions if a.startswith("states:")} == {"states:StartExecution"}
-    assert {a for a in actions if a.startswith("dynamodb:")} == {"dynamodb:PutItem"}
-
-
-# --------------------------------------------------------------------------- outputs
-
-
-def test_what_becomes_a_record_is_chosen_where_it_is_written() -> None:
-    kept = load(PLAIN[1])["Resources"]
-    (chosen,) = of_type({"Resources": kept}, "AWS::Logs::SubscriptionFilter").values()
-    assert chosen["Properties"]["FilterPattern"] == '{ $.stream = "deliveries" }'
-    assert properties(kept, "ExecutionsRule")["EventPattern"] == {
-        "source": ["aws.states", "actonce"],
-        "detail-type": ["Step Functions Execution Status Change", "Records Heartbeat"],
-        "detail": {
-            "$or": [
-                {name: [{"Ref": "ProcessMessageArn"}]} for name in ("stateMachineArn", "source")
-            ]
-        },
-    }
-
-
 # --------------------------------------------------------------------------- alarms
 
 
 ALARMS_OWN: dict[str, Any] = load(PLAIN[0])["Resources"]
-
-
-@pytest.mark.parametrize("queue", ["DeadLetter", "Unstarted"])
-def test_what_waits_for_long_does_not_hide_what_arrives(queue: str) -> None:
-    letters = "DeadLetters" if queue == "DeadLetter" else queue
-    arriving = properties(ALARMS_OWN, f"{letters}ArrivingAlarm")
-    assert f"{queue}QueueName" in set(references(arriving["Dimensions"]))
-    assert (arriving["MetricName"], arriving["Statistic"]) == ("NumberOfMessagesSent", "Sum")
-    assert arriving["Period"] * arriving["EvaluationPeriods"] == 60
-    old = properties(ALARMS_OWN, f"{letters}OldAlarm")
-    assert old["Period"] * old["EvaluationPeriods"] == 86_400
-    assert old["MetricName"] != "ApproximateAgeOfOldestMessage"
 
 
 def test_what_keeps_failing_raises_an_alarm_however_seldom_it_is_tried() -> None:
@@ -571,21 +525,6 @@ def test_what_keeps_failing_raises_an_alarm_however_seldom_it_is_tried() -> None
     # In every window there is a try, also of what waits for its turn besides.
     assert (alarm["EvaluationPeriods"], alarm["Period"]) == (1, 2 * LONGEST_BACKOFF_SECONDS)
     assert tries_within_the_threshold > 5, "a transient failure tells nobody"
-
-
-def test_requests_that_wait_while_none_is_taken_raise_an_alarm() -> None:
-    alarm = properties(ALARMS_OWN, "NothingReceivedAlarm")
-    of_id = {metric["Id"]: metric for metric in alarm["Metrics"]}
-
-    assert of_id["held"]["Expression"] == "IF(waiting > 0 AND FILL(taken, 0) == 0, 1, 0)"
-    assert [one for one, metric in of_id.items() if metric.get("ReturnData", True)] == ["held"]
-    for name, metric, statistic in (
-        ("waiting", "ApproximateNumberOfMessagesVisible", "Minimum"),
-        ("taken", "NumberOfMessagesReceived", "Sum"),
-    ):
-        found = of_id[name]["MetricStat"]
-        assert (found["Metric"]["MetricName"], found["Stat"]) == (metric, statistic)
-        assert set(references(found["Metric"]["Dimensions"])) == {"RequestsQueueName"}
 
 
 Shown = tuple[str, str, frozenset[str]]
@@ -637,20 +576,6 @@ def test_dashboards_show_metrics_that_there_are_and_grafana_each_of_our_own() ->
         ("reason", "*")
     }
     assert variables.keys() == {"datasource", *(one["refId"] for one in asked)}
-
-
-def test_alarms_may_publish_to_the_encrypted_topic() -> None:
-    cloudwatch = {"Service": "cloudwatch.amazonaws.com"}
-    topic = properties(ALARMS_OWN, "AlarmTopicPolicy")["PolicyDocument"]["Statement"]
-    key = properties(ALARMS_OWN, "AlarmTopicKey")["KeyPolicy"]["Statement"]
-
-    assert properties(ALARMS_OWN, "AlarmTopic")["KmsMasterKeyId"] == {
-        "Fn::If": ["HoldsKey", {"Ref": "KmsKeyArn"}, {"Ref": "AlarmTopicKey"}]
-    }
-    assert [s["Action"] for s in topic if s["Principal"] == cloudwatch] == ["sns:Publish"]
-    assert [set(s["Action"]) for s in key if s["Principal"] == cloudwatch] == [
-        {"kms:Decrypt", "kms:GenerateDataKey"}
-    ]
 
 
 # --------------------------------------------------------------------------- locks.yaml
@@ -742,30 +667,3 @@ def test_behind_a_lock_it_comes_back_after_six_time_outs_of_whichever_length() -
         assert by_time_out[str(seconds)] >= 6 * seconds
     consumer_function = properties(LOCKING, "ConsumerFunction")
     assert consumer_function["Environment"]["Variables"].items() >= MALLOC.items()
-    (event,) = consumer_function["Events"].values()
-    assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    assert properties(LOCKING, "RequestsQueue")["RedrivePolicy"] == {
-        "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
-        "maxReceiveCount": 1000,
-    }
-
-
-@pytest.mark.parametrize("effect", ["", "arn:aws:lambda:us-east-1:123456789012:function:theirs"])
-def test_consumer_reaches_only_its_part(effect: str) -> None:
-    made = resolved(OF_LOCKS, EffectFunctionArn=effect)["Resources"]
-    allowed = list(statements(made["ConsumerRole"]))
-
-    tables = {
-        name
-        for one in allowed
-        if any(action.startswith("dynamodb:") for action in as_list(one["Action"]))
-        for name in references(one["Resource"])
-    }
-    calls = [one for one in allowed if one["Action"] == "lambda:InvokeFunction"]
-    if effect:
-        assert tables == {"FingerprintsTable"}
-        assert [one["Resource"] for one in calls] == [[effect]]
-        assert "AppointmentsTable" not in made
-    else:
-        assert tables == {"FingerprintsTable", "AppointmentsTable"}
-        assert not calls

@@ -10,7 +10,7 @@ from actonce.stack.clients import OF_THE_AUDIT
 from actonce.stack.embedded_folder import PROJECT
 from tests import template as cloudformation
 from tests.support import asl, audit_machine
-from tests.template import as_list, of_type, properties, references, statements
+from tests.template import as_list, statements
 
 # --------------------------------------------------------------------------- records.yaml
 
@@ -25,16 +25,6 @@ def destination(stream: str) -> dict[str, Any]:
     return found
 
 
-def test_bucket_forgets_records_old_versions_and_half_uploads() -> None:
-    rules = properties(OF_RECORDS["Resources"], "RecordsBucket")["LifecycleConfiguration"]["Rules"]
-    done = {key for rule in rules for key in rule if rule["Status"] == "Enabled"}
-
-    expiry = {"ExpirationInDays", "NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload"}
-    assert expiry <= done
-    # A rule with a prefix would leave the rest for ever.
-    assert not {"Prefix", "TagFilters"} & done
-
-
 @pytest.mark.parametrize("stream", STREAMS)
 def test_stream_lies_where_the_audit_reads_and_failures_lie_elsewhere(stream: str) -> None:
     s3 = destination(stream)
@@ -45,26 +35,6 @@ def test_stream_lies_where_the_audit_reads_and_failures_lie_elsewhere(stream: st
     # Compressed by Firehose itself, an object's name ends in .gz, by which Spark knows it.
     assert s3["CompressionFormat"] == "GZIP"
     assert s3["ProcessingConfiguration"]["Enabled"] is True
-
-
-def test_role_of_each_hop_reaches_only_the_next() -> None:
-    roles = of_type(OF_RECORDS, "AWS::IAM::Role")
-    reach = {
-        name: set(references([one.get("Resource") for one in statements(role["Properties"])]))
-        for name, role in roles.items()
-    }
-    assert {name: reached & OF_RECORDS["Resources"].keys() for name, reached in reach.items()} == {
-        "DeliveriesFilterRole": {"DeliveriesStream"},
-        "ExecutionsRuleRole": {"ExecutionsStream"},
-        "RecordsStreamsRole": {"RecordsBucket", "RecordsLogGroup"},
-    }
-    (writing,) = (
-        one["Resource"]
-        for one in statements(roles["RecordsStreamsRole"])
-        if "s3:PutObject" in as_list(one["Action"])
-    )
-    folders = ("deliveries", "executions", "errors")
-    assert writing == [{"Fn::Sub": f"${{RecordsBucket.Arn}}/{one}/*"} for one in folders]
 
 
 # --------------------------------------------------------------------------- audit.yaml
@@ -88,16 +58,6 @@ def allowed(resource: dict[str, Any]) -> dict[str, list[str]]:
     return found
 
 
-def test_results_and_logs_are_forgotten_and_the_code_is_not() -> None:
-    rules = RESOURCES["AuditBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
-
-    expired = {rule.get("Prefix") for rule in rules if "ExpirationInDays" in rule}
-    assert expired == {"audit/", "audit-logs/"}
-    assert [
-        rule for rule in rules if "NoncurrentVersionExpiration" in rule and "Prefix" not in rule
-    ]
-
-
 def test_what_the_commands_ask_of_it_and_what_it_is_given_is_told() -> None:
     outer = cloudformation.load(AUDITED)
     assert RESOURCES["AuditApplication"]["Properties"]["ReleaseLabel"] == "emr-spark-8.0.0"
@@ -113,25 +73,6 @@ def test_every_substitution_is_filled_in() -> None:
 
 
 # --------------------------------------------------------------------------- least privilege
-
-
-def test_the_job_cannot_change_what_it_judges() -> None:
-    may = allowed(RESOURCES["AuditJobRole"])
-
-    assert set(may) == {
-        "s3:ListBucket",
-        "s3:GetBucketLocation",
-        "s3:GetObject",
-        "s3:PutObject",
-        "s3:DeleteObject",
-        "s3:AbortMultipartUpload",
-    }
-    for action in ("s3:PutObject", "s3:DeleteObject"):
-        assert not [place for place in may[action] if "RecordsBucketName" in place]
-    assert not [place for place in may["s3:PutObject"] if "/code/" in place]
-    read = "".join(may["s3:GetObject"])
-    for stream in ("sent", "deliveries", "executions", "effects", "dead_letters"):
-        assert f"${{RecordsBucketName}}/{stream}/*" in read
 
 
 def needed(resource: str) -> str:
@@ -156,46 +97,6 @@ def test_the_state_machine_may_do_what_its_states_do_and_no_more() -> None:
         "kms:Decrypt", "kms:GenerateDataKey",  # the topic's
     }  # fmt: skip
     assert {action.split(":")[0] for action in set(may) - done - beside} == {"logs", "xray"}
-
-
-def test_what_it_lends_and_starts_is_its_own() -> None:
-    role = RESOURCES["AuditStateMachineRole"]
-    may = allowed(role)
-    (lending,) = [s for s in statements(role["Properties"]) if s["Action"] == "iam:PassRole"]
-
-    assert may["iam:PassRole"] == [json.dumps({"Fn::GetAtt": ["AuditJobRole", "Arn"]})]
-    assert lending["Condition"] == {
-        "StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}
-    }
-    assert may["s3:GetObject"] == [json.dumps({"Fn::Sub": "${AuditBucket.Arn}/audit/summary.json"})]
-    (stream,) = may["logs:PutLogEvents"]
-    assert stream.endswith(':${StarterLogGroupName}:log-stream:${HeartbeatLogStream}"}')
-    assert all("/effects/*" in place for place in may["s3:PutObject"])
-    this = [json.dumps({"Ref": "AuditStateMachine"})]
-    assert allowed(RESOURCES["StartDaysPolicy"]) == {
-        "states:StartExecution": this,
-        "states:ListExecutions": this,
-    }
-    assert allowed(RESOURCES["AuditScheduleRole"]) == {"states:StartExecution": this}
-
-
-def test_dead_letters_are_read_of_one_state_machine_and_written_to_one_stream() -> None:
-    role = RESOURCES["DeadLettersRole"]
-    may = allowed(role)
-    (listing,) = [s for s in statements(role["Properties"]) if s["Action"] == "s3:ListBucket"]
-
-    assert {action for action in may if action.startswith("states:")} == {
-        "states:ListExecutions",
-        "states:GetExecutionHistory",
-    }
-    assert may["states:ListExecutions"] == [json.dumps({"Ref": "ProcessMessageArn"})]
-    (histories,) = may["states:GetExecutionHistory"]
-    assert ":execution:${Name}:*" in histories
-    assert listing["Condition"] == {"StringLike": {"s3:prefix": "dead_letters/*"}}
-    for action in ("s3:GetObject", "s3:PutObject"):
-        (place,) = may[action]
-        assert place.endswith('${RecordsBucketName}/dead_letters/*"}')
-    assert {action.split(":")[0] for action in may} == {"states", "s3", "logs", "xray"}
 
 
 def test_function_is_of_the_package_of_the_others_and_its_task_waits_longer() -> None:
@@ -263,19 +164,3 @@ def test_what_a_slot_looks_at_is_written_before_it_looks() -> None:
         ("day", "day", "hour", "15 minutes", "off")
     }
     assert OF_RECORDS["Conditions"]["HasSlots"]["Fn::Or"]
-
-
-def test_alarm_is_raised_by_a_night_that_failed_and_by_one_that_nobody_began() -> None:
-    alarms = [one["Properties"] for one in of_type(OF_AUDIT, "AWS::CloudWatch::Alarm").values()]
-
-    of_machine = [{"Name": "StateMachineArn", "Value": {"Ref": "AuditStateMachine"}}]
-    assert {
-        alarm["MetricName"]: alarm["ComparisonOperator"]
-        for alarm in alarms
-        if alarm["Dimensions"] == of_machine
-    } == {
-        "ExecutionsFailed": "GreaterThanThreshold",
-        "ExecutionsTimedOut": "GreaterThanThreshold",
-        "ExecutionsStarted": "LessThanThreshold",
-    }
-    assert "TimeoutSeconds" in audit_machine.definition()

@@ -27,29 +27,15 @@ def lines(job: str) -> list[str]:
     return [step["run"] for step in WORKFLOW["jobs"][job]["steps"] if "run" in step]
 
 
-def statements(role: str) -> list[dict[str, Any]]:
-    return list(template.statements(ROLES["Resources"][role]["Properties"]["Policies"]))
-
-
 def allowed(role: str) -> set[str]:
-    return {one for said in statements(role) for one in template.as_list(said["Action"])}
+    return {
+        one
+        for said in template.statements(ROLES["Resources"][role]["Properties"]["Policies"])
+        for one in template.as_list(said["Action"])
+    }
 
 
 # --------------------------------------------------------------------------- the workflow
-
-
-def test_the_workflow_has_the_form_that_github_takes() -> None:
-    # YAML's `on` is true.
-    assert WORKFLOW.keys() == {"name", True, "permissions", "concurrency", "env", "jobs"}
-    for name, job in WORKFLOW["jobs"].items():
-        known = {"needs", "if", "runs-on", "timeout-minutes", "environment", "permissions", "env"}
-        assert job.keys() <= known | {"steps"}, name
-        assert job["runs-on"] == "ubuntu-latest"
-        assert set(template.as_list(job.get("needs", []))) <= WORKFLOW["jobs"].keys()
-        for step in job["steps"]:
-            assert len({"run", "uses"} & step.keys()) == 1, step
-            assert step.keys() <= {"run", "uses", "with"}, "a failed command ends its job"
-            assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "a/b@v1"))
 
 
 def test_a_stage_is_deployed_after_the_one_before_it_was_found_good() -> None:
@@ -111,16 +97,7 @@ def test_each_stage_has_a_stack_of_its_own_and_all_that_its_deployment_needs() -
 # --------------------------------------------------------------------------- the roles
 
 
-def test_the_pipeline_s_role_is_for_one_environment_of_one_repository() -> None:
-    role = ROLES["Resources"]["PipelineRole"]["Properties"]
-    (trust,) = template.statements(role["AssumeRolePolicyDocument"])
-    issuer = "token.actions.githubusercontent.com"
-    assert trust["Condition"] == {
-        "StringEquals": {
-            f"{issuer}:aud": "sts.amazonaws.com",
-            f"{issuer}:sub": {"Fn::Sub": "repo:${Repository}:environment:${Environment}"},
-        }
-    }
+def test_the_pipeline_s_role_may_do_what_doctor_does() -> None:
     (told,) = re.findall(
         r"^\| who runs `doctor` \| (.*) \|$", (DOCS / "operations.md").read_text(), re.M
     )
@@ -186,11 +163,3 @@ def test_cloudformation_may_make_read_and_delete_each_resource_and_do_nothing_el
     services = {one.partition(":")[0] for one in may}
     own = {one for one in always if one.partition(":")[0] in services}
     assert own - may == OF_WHAT_THE_STACK_HAS_NOT
-
-
-def test_cloudformation_s_role_cannot_change_itself_or_the_pipeline_s() -> None:
-    for role in ("PipelineRole", "CloudFormationRole"):
-        assert ROLES["Resources"][role]["Properties"]["Path"] == "/pipeline/"
-    iam = [one for one in statements("CloudFormationRole") if "iam:" in str(one["Action"])]
-    reached = {one["Resource"]["Fn::Sub"].partition(":role/")[2] for one in iam}
-    assert reached == {"${Stack}-*"}
