@@ -13,6 +13,8 @@ from actonce.records.report.page import html
 from pipeline.visible import visible
 from tests.report import summaries
 from tests.report.elements import Element, Elements
+from tests.support.pages import words
+from tests.support.snapshots import Snapshot
 
 
 @cache
@@ -26,10 +28,6 @@ def flat(text: str) -> str:
 
 def bars(elements: Elements) -> list[Element]:
     return [element for element in elements.all if "bar" in element.classes]
-
-
-def section(elements: Elements, name: str) -> str:
-    return flat(elements.by_id(name).text)
 
 
 @pytest.mark.parametrize("name", summaries.ALL)
@@ -64,48 +62,14 @@ def test_the_page_is_well_formed_asks_the_network_for_nothing_and_answers_on_top
     assert header.classes == {judged}
 
 
-def test_every_number_of_a_bad_day_is_on_its_page() -> None:
-    summary, elements = summaries.alarms_of_each_kind(), parsed("alarms_of_each_kind")
-    rows = [
-        flat(row.text)
-        for row in elements.by_tag("tr")
-        if any(parent.attributes.get("id") == "verdicts" for parent in row.inside)
-    ]
-    for verdict, (words, role) in wording.VERDICTS.items():
-        [row] = [row for row in rows if row.startswith(f"{wording.MARKS[role]} {words}")]
-        assert row.endswith(str(summary["verdicts"][verdict]))
-    totals = section(elements, "totals")
-    for text in ("sent 240", "deliveries 265", "suppressed 60", "refused 3", "1 malformed"):
-        assert text in totals
-    quarantine = section(elements, "quarantine")
-    for text in ("3 lines could not be read", "corrupt_line 2", "1cde.jsonl.gz 17 corrupt_line"):
-        assert text in quarantine
-    page = html(summary | {"records": "s3://bucket/"})
-    assert "<code>s3://bucket/</code>" in page
-    assert str(summary["generated_at"]) in page
-
-
-def test_the_first_alarms_are_open_and_each_tells_its_story_in_order() -> None:
-    elements = parsed("alarms_of_each_kind")
-    alarms = [e for e in elements.by_tag("details") if "alarm" in e.classes]
-    assert ["open" in alarm.attributes for alarm in alarms] == [True, True, True, False]
-    first = flat(alarms[0].text)
-    story = ["performed again", "request-17", "+0 ms", "started", "slot 4", "slot 5", "+1 d"]
-    places = [first.index(text) for text in story]
-    assert places == sorted(places)
-    assert "The first 4 of 4,200 are here" in section(elements, "alarms")
-
-
-def test_what_nobody_recorded_is_not_called_nought() -> None:
-    elements = parsed("effects_only")
-    totals = section(elements, "totals")
-    for name in ("sent", "deliveries", "started", "suppressed", "failed", "refused", "executions"):
-        assert f"{name} – not recorded" in totals
-    assert "Not known" in section(elements, "gaps")
-    for sentence in summaries.effects_only()["cannot_judge"]:
-        assert sentence in section(elements, "cannot-judge")
-    quiet = summaries.all_good() | {"gaps": summaries.gaps()}
-    assert "No message was delivered twice." in section(Elements(html(quiet)), "gaps")
+def test_what_the_pages_say_is_as_reviewed(snapshot: Snapshot) -> None:
+    pages = {name: summaries.read(name) for name in ("alarms_of_each_kind", "effects_only")}
+    quiet = {"gaps": summaries.nothing_at_all()["gaps"], "records": "s3://bucket/"}
+    pages["nothing delivered twice"] = summaries.all_good() | quiet
+    lines = []
+    for name, summary in pages.items():
+        lines += [f"# {name}\n\n", *(f"    {one}\n" for one in words(html(summary)))]
+    snapshot("pages.txt", "".join(lines))
 
 
 def test_of_many_days_each_is_seen_and_one_that_cannot_be_judged_is_marked() -> None:
