@@ -9,60 +9,14 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT
 from tests.cli.conftest import Actonce
-from tests.report import summaries
 
 SHIPPED_WITH_SPARK = {"pyspark", "py4j"}
 ONLY_WHERE_IT_IS_NEEDED = {"pyarrow"}  # to take a broken file apart
 
 # --------------------------------------------------------------------------- the page
-
-
-def test_results_in_a_folder_or_a_bucket_become_a_page(
-    moto_stack: Stack, actonce: Actonce, tmp_path: Path
-) -> None:
-    summary = summaries.all_good()
-    (tmp_path / "summary.json").write_text(json.dumps(summary))
-    s3 = moto_stack.aws.client("s3")
-    s3.create_bucket(Bucket="records")
-    s3.put_object(Bucket="records", Key="audit/summary.json", Body=json.dumps(summary))
-    for results in (".", "s3://records/audit/", "s3a://records/audit"):
-        ended = actonce("audit", "page", results, "--to", "here.html", stack=moto_stack)
-        assert (ended.status, ended.out) == (0, f"{summary['sentence']}\nhere.html\n")
-        page = (tmp_path / "here.html").read_text()
-        assert page.startswith("<!DOCTYPE html>")
-        assert summary["sentence"] in page
-        (tmp_path / "here.html").unlink()
-    for nothing in ("s3://records/other/", "s3://no-such-bucket/audit/"):
-        ended = actonce("audit", "page", nothing, stack=moto_stack)
-        assert (ended.status, f"{nothing} holds no summary.json" in ended.err) == (2, True)
-    ended = actonce("audit", "page", ".", "--to", "no-folder/page.html")
-    assert (ended.status, "no-folder/page.html cannot be written" in ended.err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("text", "status", "told"),
-    [
-        (None, 2, "results holds no summary.json: name the folder that an audit wrote."),
-        ("{", 1, "summary.json of results is no JSON"),
-        ("[]", 1, "summary.json of results is no summary: run the audit again."),
-        ('{"version": 1}', 1, "cannot be drawn: The summary has no verdicts."),
-        ('{"version": 0}', 1, "The page of results cannot be drawn: The summary has version 0"),
-    ],
-)
-def test_what_is_no_summary_is_told(
-    actonce: Actonce, tmp_path: Path, text: str | None, status: int, told: str
-) -> None:
-    (tmp_path / "results").mkdir()
-    if text is not None:
-        (tmp_path / "results" / "summary.json").write_text(text)
-    ended = actonce("audit", "page", "results")
-    assert (ended.status, told in ended.err) == (status, True)
-    assert not (tmp_path / "report.html").exists()
 
 
 # --------------------------------------------------------------------------- the package

@@ -1,7 +1,6 @@
 """What every command keeps to: its help, its exit status, its JSON, and nothing on a guess."""
 
 import errno
-import json
 import os
 import re
 import shlex
@@ -23,14 +22,12 @@ from typer.main import get_command
 
 from actonce.cli import app as cli
 from actonce.stack import extras
-from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT
 from actonce.stack.sources import version
 from actonce.terminal import output
 from actonce.terminal.errors import WrongUse
 from tests.actonce_server import ACTONCE, run_actonce
 from tests.cli.conftest import Actonce, Ended
-from tests.support.stacks import fed, with_executions, with_log, with_table
 
 # --------------------------------------------------------------------------- the commands
 
@@ -157,55 +154,6 @@ def test_where_nothing_may_be_asked_nothing_is_done_and_the_exit_status_is_1(
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("list --embedded --aws", "say one of them"),
-        ("send", "Usage: "),
-        ("send no-such-file.jsonl", "cannot be read"),
-        ("send .", "cannot be read"),
-        ("audit nowhere", "nowhere"),  # which is told before Spark is started
-        ("audit package --to s3://", "names no bucket"),
-        ("audit package --to s3:///code/", "names no bucket"),
-        ("audit package --to https://bucket/code/", "names no bucket"),
-        ("collect --to records", "Name the days"),
-        ("collect --to records --from 2024-01-01 --until today", "at most 366"),
-        ("collect --to records --day today --stream effects --stream posts", "no stream 'posts'"),
-        ("demo --input nowhere.jsonl", "there is no such file"),
-        ("where ''", "An empty id"),
-        ("list --status performed", "is a state"),
-        ("list --since then", "'then'"),
-        ("dead-letters postpone m-1", "Usage: "),
-        ("dead-letters list --reason conflict", "There is no reason"),  # it is the other queue's
-        ("dead-letters list --before yesterday", "'yesterday'"),
-        ("dead-letters show ''", "An empty id"),
-        ("dead-letters retry", "Name an ID"),
-        ("dead-letters retry ''", "Name an ID"),
-        # What is asked about would not be shown.
-        ("dead-letters retry --all --json", "say --yes, or --dry-run"),
-        ("dead-letters retry --all --yes m-1", "not both"),
-        ("dead-letters retry m-1 --rate 5", "go with --all only"),
-        ("dead-letters retry m-1 --reason rejected --dry-run", "go with --all only"),
-        ("dead-letters perform m-1 --note ''", "The note is empty"),
-        ("unstarted show ''", "An empty id"),
-        ("unstarted send-back", "Name an ID"),
-        ("unstarted discard some-id --note ' '", "The note is empty"),
-        (f"unstarted discard some-id --note x --to {os.devnull}", "is there already"),
-        # As of a shell's variable that is not set: everything would be meant.
-        ("unstarted send-back --all --yes --match ''", "An empty --match"),
-        ("unstarted send-back --all --yes --before ''", "''"),
-        ("unstarted send-back --all --yes --reason ''", "There is no reason"),
-    ],
-)
-def test_what_cannot_be_asked_for_is_2_before_anything_is_read(
-    line: str, told: str, actonce: Actonce
-) -> None:
-    ended = actonce(*shlex.split(line), text="{}\n")
-    assert (ended.status, "Traceback" in ended.err, told in ended.err) == (2, False, True)
-    if told != "Usage: ":  # as Click tells it
-        in_one_sentence(ended)
-
-
-@pytest.mark.parametrize(
     "line",
     [
         one
@@ -222,22 +170,6 @@ def test_what_changes_something_on_aws_is_asked_about_and_without_a_yes_nothing_
         ended = actonce(*shlex.split(line), "--region", "us-east-1", text="{}\n")
         assert (ended.status, "Say --yes" in in_one_sentence(ended)) == (status, answer is None)
     assert {*asked} == {"GetCallerIdentity"}
-
-
-def test_pretty_printed_json_is_explained_and_not_sent(actonce: Actonce, tmp_path: Path) -> None:
-    for text in ('\ufeff{\n"message_id": "a"\n}', "[\n{}\n]"):
-        (tmp_path / "pretty.json").write_text(text)
-        for file in ("pretty.json", "-"):
-            ended = actonce("send", file, text=text)
-            assert (ended.status, "jq -c" in in_one_sentence(ended)) == (2, True)
-
-
-def test_where_effects_are_may_be_said_in_variables_and_in_one_place_only(
-    actonce: Actonce, moto_stack: Stack
-) -> None:
-    places = {"ACTONCE_EFFECTS_TABLE": "cards", "ACTONCE_EFFECTS_FILE": "cards.jsonl"}
-    ended = actonce("where", "m-1", stack=moto_stack, **places)
-    assert (ended.status, "exclude each other" in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -314,34 +246,6 @@ def test_output_that_cannot_be_written_is_1_and_a_reader_that_is_gone_is_no_fail
 
 
 # --------------------------------------------------------------------------- what is printed
-
-
-@pytest.mark.usefixtures("minute_long_looks")
-def test_people_get_lines_and_machines_one_object(
-    moto_stack: Stack, actonce: Actonce, tmp_path: Path
-) -> None:
-    stack = with_executions(with_log(with_table(fed(moto_stack))), "m-1")
-    (tmp_path / "requests.jsonl").write_text('{"message_id": "m-2"}\n')
-    for line in (
-        "status",
-        "list",
-        "where m-1",
-        "send requests.jsonl",
-        "dead-letters list",
-        "unstarted list",
-        "audit package --to package",
-    ):
-        yes = ["--yes"] if has(name_of(line), "--yes") else []
-        people = actonce(*shlex.split(line), *yes, stack=stack)
-        machines = actonce(*shlex.split(line), *yes, "--json", stack=stack)
-        assert people.status == machines.status == 0, people.err + machines.err
-        assert isinstance(json.loads(machines.out), dict), line
-        assert people.out.strip()
-        if line.startswith("send"):
-            assert "Sent 1 message in " in people.out
-        assert not people.out.startswith("{")
-        if not line.startswith("audit"):
-            assert "does not say its version, so it is older than this actonce" in people.err
 
 
 def test_the_list_fits_the_screen_whole_and_the_version_is_said(tmp_path: Path) -> None:

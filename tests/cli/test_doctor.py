@@ -4,11 +4,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from actonce.doctor.facts import Alarms, Facts, Feed, Function, Gone, Queue, Unseen
-from actonce.doctor.findings import CHECKS, Hazard, examine
+from actonce.doctor.findings import CHECKS, examine
 from actonce.queues.standing import Pause
+from tests.support.snapshots import Snapshot
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function"
@@ -49,11 +48,7 @@ SOUND = Facts(
 )
 
 
-def sound_but(**changed: Any) -> Facts:
-    return replace(SOUND, **changed)
-
-
-def told(**parameters: str) -> dict[str, Any]:
+def said(**parameters: str) -> dict[str, Any]:
     return {"parameters": PARAMETERS | parameters}
 
 
@@ -71,141 +66,98 @@ def paused(days: float) -> Pause:
 
 OTHER = Feed(f"{LAMBDA}:old-consumer", "Enabled", reports_failures=True)
 OFF = replace(OURS, state="Disabled")
-LEDGER = told(Strategy="ledger")
+LEDGER = said(Strategy="ledger")
 CONSUMER = replace(STARTER, variables={"FUNCTION_TIMEOUT_SECONDS": "30"})
 
-FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
-    ({"effect": replace(EFFECT, timeout=16)}, "effect-time-out", Hazard.TWICE),
-    ({"effect": replace(EFFECT, durable=1)}, "effect-time-out", Hazard.TWICE),
-    ({"effect": of_cards("")}, "effect-version", Hazard.TWICE),
-    ({"effect": of_cards(":live")}, "effect-version", Hazard.TWICE),
-    ({"effect": replace(EFFECT, deployed_since=("code",))}, "effect-version", Hazard.NONE),
-    (
-        {"find": Function(f"{LAMBDA}:looks:1", 5, deployed_since=("variables",))},
-        "effect-version",
-        Hazard.NONE,
-    ),
-    (LEDGER | {"starter": replace(CONSUMER, timeout=60)}, "consumer-time-out", Hazard.TWICE),
-    ({"feeds": (OURS, OTHER)}, "feeding", Hazard.TWICE),
-    ({"feeds": (replace(OURS, reports_failures=False),)}, "feeding", Hazard.LOST),
-    ({"feeds": (replace(OURS, filters=True),)}, "feeding", Hazard.LOST),
-    ({"feeds": (OFF,)}, "feeding", Hazard.STOPS),
-    ({"feeds": ()}, "feeding", Hazard.STOPS),
-    ({"requests": Gone(), "feeds": (OURS,)}, "queue", Hazard.STOPS),
-    (queue(arn=f"{SQS}:orders.fifo"), "queue", Hazard.LOST),
-    (queue(key="arn:aws:kms:us-east-1:1:key/a"), "queue", Hazard.STOPS),
-    (queue(visibility=179) | told(RequestsQueueName="orders"), "queue", Hazard.NONE),
-    (queue(retention=4 * DAY), "redrive", Hazard.NONE),
-    (queue(retention=3600), "redrive", Hazard.LOST),
-    (queue(dead_letter_target=""), "redrive", Hazard.NONE),
-    (queue(max_receive_count=3), "redrive", Hazard.LOST),
-    (queue(max_receive_count=10), "redrive", Hazard.NONE),
-    (queue(dead_letter_target=f"{SQS}:dlq"), "redrive", Hazard.NONE),
-    ({"pause": paused(2), "feeds": (OFF,)}, "pause", Hazard.NONE),
-    ({"pause": paused(12), "feeds": (OFF,)}, "pause", Hazard.LOST),
-    *(
-        ({"pause": Pause(since, "kim", ""), "feeds": (OFF,)}, "pause", Hazard.NONE)
-        for since in ("2026-03-14T11:00:00", "2026-03-14", "a while")
-    ),
-    ({"decides": (OTHER,)}, "dead-letters", Hazard.LOST),
-    ({"dead_letters": Gone()}, "dead-letters", Hazard.LOST),
-    ({"dead_letters": replace(LETTERS, retention=4 * DAY)}, "dead-letters", Hazard.LOST),
-    ({"dead_letters": replace(LETTERS, dead_letter_target="x")}, "dead-letters", Hazard.LOST),
-    ({"unstarted": Gone()}, "unstarted", Hazard.LOST),
-    ({"unstarted": replace(UNSTARTED, dead_letter_target="x")}, "unstarted", Hazard.LOST),
-    ({"unstarted": replace(UNSTARTED, retention=4 * DAY)}, "unstarted", Hazard.LOST),
-    ({"effect": Gone()}, "functions", Hazard.STOPS),
-    ({"find": Gone()}, "functions", Hazard.STOPS),
-    ({"starter": Gone(), "feeds": ()}, "functions", Hazard.STOPS),
-    (told(EffectFunctionArn=EFFECT.arn.replace("us-", "eu-")), "functions", Hazard.STOPS),
-    ({"effect": replace(EFFECT, reserved=0)}, "concurrency", Hazard.STOPS),
-    ({"starter": replace(STARTER, reserved=0)}, "concurrency", Hazard.STOPS),
-    ({"find": None}, "looking-up", Hazard.NONE),
-    ({"alarms": Alarms(0, 1)}, "alarms", Hazard.NONE),
-]
-
-
-@pytest.mark.parametrize(("changed", "check", "hazard"), FOUND)
-def test_it_is_found_by_its_check_and_for_its_hazard(
-    changed: dict[str, Any], check: str, hazard: Hazard
-) -> None:
-    examined = examine(sound_but(**changed))
-    assert (check, hazard) in {(one.check, one.hazard) for one in examined.findings}
-    assert examined.exit_status == (0 if hazard is Hazard.NONE else 1)
-    assert examined.not_checked == ()
-
-
-def test_every_check_finds_something_here() -> None:
-    assert {one[1] for one in FOUND} | {"remembering"} == set(CHECKS)
-
-
-def test_the_worst_comes_first() -> None:
-    changed = sound_but(find=None, decides=(OTHER,), effect=replace(EFFECT, timeout=90))
-    hazards = [one.hazard for one in examine(changed).findings]
-    assert hazards == [Hazard.TWICE, Hazard.LOST, Hazard.NONE]
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {},
-        queue(arn=f"{SQS}:orders.fifo") | told(QueueType="fifo"),
-        queue(max_receive_count=100),
-        queue(key="alias/aws/sqs"),
-        queue(visibility=18),
-        {"effect": replace(EFFECT, timeout=5, durable=10)},
-    ],
-)
-def test_what_is_right_is_not_found(changed: dict[str, Any]) -> None:
-    examined = examine(sound_but(**changed))
-    assert (examined.findings, examined.not_checked, examined.exit_status) == ((), (), 0)
-
-
 UNSEEN = Unseen("GetIt was answered AccessDenied: no")
-BLIND: dict[str, set[str]] = {
-    "effect": {"effect-time-out", "effect-version", "functions", "concurrency"},
-    "find": {"functions"},
-    "starter": {"queue", "feeding", "functions", "concurrency"},
-    "requests": {"queue", "redrive"},
-    "unstarted": {"redrive", "unstarted"},
-    "dead_letters": {"dead-letters"},
-    "feeds": {"feeding"},
-    "decides": {"dead-letters"},
-    "pause": {"pause"},
-    "alarms": {"alarms"},
+
+FACTS: dict[str, dict[str, Any]] = {
+    "all is right": {},
+    "a longer time-out": {"effect": replace(EFFECT, timeout=16)},
+    "a durable effect": {"effect": replace(EFFECT, durable=1)},
+    "a durable effect within its time-out": {"effect": replace(EFFECT, timeout=5, durable=10)},
+    "no version": {"effect": of_cards("")},
+    "an alias": {"effect": of_cards(":live")},
+    "code deployed since": {"effect": replace(EFFECT, deployed_since=("code",))},
+    "the look-up's variables deployed since": {
+        "find": Function(f"{LAMBDA}:looks:1", 5, deployed_since=("variables",))
+    },
+    "a consumer that runs longer": LEDGER | {"starter": replace(CONSUMER, timeout=60)},
+    "another consumer": {"feeds": (OURS, OTHER)},
+    "failures not reported": {"feeds": (replace(OURS, reports_failures=False),)},
+    "a filter": {"feeds": (replace(OURS, filters=True),)},
+    "not fed": {"feeds": (OFF,)},
+    "no mapping": {"feeds": ()},
+    "no queue": {"requests": Gone(), "feeds": (OURS,)},
+    "a FIFO queue": queue(arn=f"{SQS}:orders.fifo"),
+    "a FIFO queue as is said": queue(arn=f"{SQS}:orders.fifo") | said(QueueType="fifo"),
+    "a key": queue(key="arn:aws:kms:us-east-1:1:key/a"),
+    "SQS's own key": queue(key="alias/aws/sqs"),
+    "a key's alias": queue(key="alias/own"),  # which key it names is not looked up
+    "a short visibility time-out": queue(visibility=179) | said(RequestsQueueName="orders"),
+    "the stack's own visibility time-out": queue(visibility=18),
+    "4 days in the queue": queue(retention=4 * DAY),
+    "an hour in the queue": queue(retention=3600),
+    "no redrive": queue(dead_letter_target=""),
+    "3 receives": queue(max_receive_count=3),
+    "10 receives": queue(max_receive_count=10),
+    "100 receives": queue(max_receive_count=100),
+    "another dead-letter queue": queue(dead_letter_target=f"{SQS}:dlq"),
+    "paused": {"pause": paused(2), "feeds": (OFF,)},
+    "paused for long": {"pause": paused(12), "feeds": (OFF,)},
+    **{
+        f"paused since {since}": {"pause": Pause(since, "kim", ""), "feeds": (OFF,)}
+        for since in ("2026-03-14T11:00:00", "2026-03-14", "a while")
+    },
+    "another decides": {"decides": (OTHER,)},
+    "no dead letters": {"dead_letters": Gone()},
+    "4 days for dead letters": {"dead_letters": replace(LETTERS, retention=4 * DAY)},
+    "dead letters are moved": {"dead_letters": replace(LETTERS, dead_letter_target="x")},
+    "no unstarted": {"unstarted": Gone()},
+    "unstarted are moved": {"unstarted": replace(UNSTARTED, dead_letter_target="x")},
+    "4 days for unstarted": {"unstarted": replace(UNSTARTED, retention=4 * DAY)},
+    "no effect": {"effect": Gone()},
+    "no look-up": {"find": Gone()},
+    "no starter": {"starter": Gone(), "feeds": ()},
+    "an effect in another Region": said(EffectFunctionArn=EFFECT.arn.replace("us-", "eu-")),
+    "the effect may not run": {"effect": replace(EFFECT, reserved=0)},
+    "the starter may not run": {"starter": replace(STARTER, reserved=0)},
+    "nothing looks up": {"find": None},
+    "alarms that tell nobody": {"alarms": Alarms(0, 1)},
+    "the worst comes first": {
+        "find": None,
+        "decides": (OTHER,),
+        "effect": replace(EFFECT, timeout=90),
+    },
+    # What could not be read is named and never taken for good.
+    **{
+        f"{fact} could not be read": {fact: UNSEEN}
+        for fact in (
+            *("effect", "find", "starter", "requests", "unstarted", "dead_letters"),
+            *("feeds", "decides", "pause", "alarms"),
+        )
+    },
+    "concurrency could not be read": {"effect": replace(EFFECT, reserved=UNSEEN)},
+    "what was deployed could not be read": {"effect": replace(EFFECT, deployed_since=UNSEEN)},
+    # Nor does AWS tell for how long an account remembers names.
+    "names remembered for longer": said(NamesRememberedDays="60"),
+    # Who may not use the function's key is told no variables.
+    "variables could not be read": LEDGER | {"starter": replace(STARTER, variables=UNSEEN)},
+    "found before a check broke off": {"feeds": (OTHER, OFF), "pause": UNSEEN},
 }
 
 
-@pytest.mark.parametrize("fact", BLIND)
-def test_what_could_not_be_read_is_named_and_never_taken_for_good(fact: str) -> None:
-    examined = examine(sound_but(**{fact: UNSEEN}))
-    assert {one.check for one in examined.not_checked} == BLIND[fact]
-    assert {one.why for one in examined.not_checked} == {UNSEEN.why}
-    assert (examined.findings, examined.exit_status) == ((), 3)
-
-
-@pytest.mark.parametrize(
-    ("changed", "check"),
-    [
-        # Which key an alias names is not looked up.
-        (queue(key="alias/own"), "queue"),
-        ({"effect": replace(EFFECT, reserved=UNSEEN)}, "concurrency"),
-        ({"effect": replace(EFFECT, deployed_since=UNSEEN)}, "effect-version"),
-        # Nor does AWS tell for how long an account remembers names.
-        (told(NamesRememberedDays="60"), "remembering"),
-        # Who may not use the function's key is told no variables.
-        (LEDGER | {"starter": replace(STARTER, variables=UNSEEN)}, "consumer-time-out"),
-    ],
-)
-def test_what_may_be_right_or_wrong_is_neither(changed: dict[str, Any], check: str) -> None:
-    examined = examine(sound_but(**changed))
-    assert [one.check for one in examined.not_checked] == [check]
-    assert (examined.findings, examined.exit_status) == ((), 3)
-
-
-def test_what_was_found_before_a_check_broke_off_is_told() -> None:
-    blind = sound_but(feeds=(OTHER, OFF), pause=UNSEEN)
-    examined = examine(blind)
-    assert [one.hazard for one in examined.findings] == [Hazard.TWICE]
-    assert {one.check for one in examined.not_checked} == {"feeding", "pause"}
-    assert examined.exit_status == 1
+def test_what_is_found_of_facts_is_as_reviewed(snapshot: Snapshot) -> None:
+    lines: list[str] = []
+    found: set[str] = set()
+    for name, changed in FACTS.items():
+        examined = examine(replace(SOUND, **changed))
+        lines.append(f"{name}: {examined.exit_status}\n")
+        for one in examined.findings:
+            found.add(one.check)
+            lines += [f"    {one.check}, {one.hazard.name}: {one.sentence}\n"]
+        for unchecked in examined.not_checked:
+            found.add(unchecked.check)
+            lines += [f"    {unchecked.check} not checked: {unchecked.why}\n"]
+    snapshot("doctor.txt", "".join(lines))
+    assert found == set(CHECKS)

@@ -18,11 +18,10 @@ from actonce.terminal.errors import Failed
 from actonce_core.locking.locks import Completed, Ledger, Outcome
 from pipeline.audit.results.digests import Chain, following
 from tests.cli.conftest import Actonce
-from tests.support.queues import put_row, row
+from tests.support.queues import row
 from tests.support.stacks import (
     TABLE,
     deployed,
-    forbid,
     with_executions,
     with_outputs,
     with_table,
@@ -83,23 +82,6 @@ def ended(begun: Stack) -> Stack:
     return with_outputs(stack, RecordsBucketName="records")
 
 
-def test_it_shows_asks_and_erases_in_the_records_and_says_what_stays(
-    ended: Stack, actonce: Actonce
-) -> None:
-    before, known = kept(ended, FILE), row(ended, ID)
-    shown = actonce("erase", ID, stack=ended)
-    assert (shown.status, kept(ended, FILE)) == (2, before)
-    assert all(one in shown.out for one in (f"s3://records/{FILE}", TABLE, f"execution {ID}"))
-    erased = actonce("erase", ID, "--yes", stack=ended)
-    assert (erased.status, "Erased in 1 record." in erased.out) == (0, True)
-    first, second = gzip.decompress(kept(ended, FILE)).splitlines()
-    assert json.loads(json.loads(first)["detail"]["input"]) == {"message_id": ID}
-    assert second == gzip.decompress(before).splitlines()[1]
-    assert row(ended, ID) == known
-    again = actonce("erase", ID, stack=ended)
-    assert (again.status, "nothing" in again.out) == (0, True)
-
-
 def test_what_was_judged_is_another_file_then_until_that_is_accepted(
     ended: Stack, actonce: Actonce
 ) -> None:
@@ -115,18 +97,6 @@ def test_what_was_judged_is_another_file_then_until_that_is_accepted(
     assert actonce(*verify, stack=stack).status == 1
     assert actonce(*verify, "--accept", "--yes", stack=stack).status == 0
     assert actonce(*verify, stack=stack).status == 0
-
-
-def test_what_cannot_be_read_is_named_and_left_and_days_before_it_was_seen_are_not_read(
-    ended: Stack, actonce: Actonce
-) -> None:
-    torn = f"dead_letters/dt={DAY}/torn.gz"
-    for key in (torn, "executions/dt=2026-01-29/torn.gz"):
-        put(ended, key, records(ID)[:-9])
-    told = actonce("erase", ID, "--yes", stack=ended)
-    assert (told.status, torn in told.out, "01-29" in told.out) == (1, True, False)
-    assert SECRET not in gzip.decompress(kept(ended, FILE)).decode().splitlines()[0]
-    assert kept(ended, torn) == records(ID)[:-9]
 
 
 def test_a_file_that_another_writes_meanwhile_is_theirs(ended: Stack) -> None:
@@ -178,30 +148,6 @@ def test_how_far_it_is_is_shown(ended: Stack, monkeypatch: pytest.MonkeyPatch) -
     assert (both, reading, one, done) == (2, [1, 2], 1, 1)
 
 
-@pytest.mark.parametrize("status", ["IN_PROGRESS", "dead_letter"])
-def test_a_row_that_is_open_is_refused_also_if_it_was_done_when_it_was_shown(
-    ledger: Stack, status: str
-) -> None:
-    def reopened() -> None:
-        put_row(ledger, ID, *(("COMPLETE", status) if status == "dead_letter" else (status, None)))
-
-    put_row(ledger, ID, "COMPLETE", "performed")
-    ledger.dynamodb.update_item(
-        TableName=TABLE,
-        Key={"message_id": {"S": ID}},
-        UpdateExpression="SET note = :note",
-        ExpressionAttributeValues={":note": {"S": SECRET}},
-    )
-    work = look(ledger, ID)
-    reopened()
-    before = row(ledger, ID)
-    with pytest.raises(Failed, match="open"):
-        work.run()
-    with pytest.raises(Failed, match="open"):
-        look(ledger, ID)
-    assert row(ledger, ID) == before
-
-
 def test_a_row_without_content_still_stops_a_duplicate(ledger: Stack) -> None:
     locks = Ledger(ledger.dynamodb, TABLE, straggler_seconds=1, clock_skew_seconds=1)
     attempt: Any = locks.acquire_processing_lock(ID, 60.0, fingerprint="f")
@@ -212,23 +158,3 @@ def test_a_row_without_content_still_stops_a_duplicate(ledger: Stack) -> None:
     assert locks.acquire_processing_lock(ID, 60.0, fingerprint="f") == Completed(
         Outcome.PERFORMED, None
     )
-
-
-def test_what_runs_is_unknown_waits_unstarted_or_cannot_be_told_is_refused(begun: Stack) -> None:
-    with pytest.raises(Failed, match="open"):
-        look(begun, ID)
-    with pytest.raises(Failed):
-        look(begun, "a typo")
-    stop(begun, 13.9)
-    with pytest.raises(Failed, match=rf"aborted.*actonce dead-letters retry {ID}.* or .*after 20"):
-        look(begun, ID)
-    stop(begun, 14.1)
-    assert look(begun, ID).records == []
-    begun.sqs.send_message(
-        QueueUrl=begun.unstarted_queue, MessageBody=json.dumps({"message_id": ID})
-    )
-    with pytest.raises(Failed, match="UnstartedQueue"):
-        look(begun, ID)
-    forbid(begun, "dynamodb", "GetItem")
-    with pytest.raises(Failed, match="could not be read"):
-        look(begun, ID)

@@ -1,6 +1,5 @@
 """The recent messages, on moto and by answers that it does not give, and in `actonce list`."""
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -12,10 +11,9 @@ from actonce.messages import recent
 from actonce.messages.recent import Recent, whole_day
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
-from actonce_core.execution import execution_name
 from tests.cli.conftest import Actonce
 from tests.support.histories import history_of, posted, started
-from tests.support.stacks import NOW, TABLE, forbid, with_executions, with_ledger
+from tests.support.stacks import NOW, TABLE, with_ledger
 
 
 def minutes_ago(minutes: float) -> datetime:
@@ -240,40 +238,3 @@ def test_of_what_has_failed_and_may_not_be_read_it_is_not_told_that_nobody_had_d
         answers.add_client_error("describe_execution", "ThrottlingException")
         found = recent.page(moto_stack, limit=20)
     assert [(one.status, one.state) for one in found.messages] == [("FAILED", "ended")]
-
-
-def test_of_a_long_page_the_states_are_left_out_and_it_says_so(
-    moto_stack: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stack = with_executions(moto_stack, "m-1", "m-2")
-    monkeypatch.setattr(recent, "MOST_STATES", 1)
-    long = actonce("list", stack=stack)
-    assert "State" not in long.out.splitlines()[0].split()
-    assert "States are looked up" in long.err
-    forbid(stack, "stepfunctions", "GetExecutionHistory")
-    short = actonce("list", "--limit", "1", stack=stack)
-    assert "running  " in short.out
-    assert "States are looked up" not in short.err
-
-
-def test_the_list_has_an_id_that_commands_take_and_tells_of_more(
-    moto_stack: Stack, actonce: Actonce
-) -> None:
-    long = "ü" * 100
-    stack = with_executions(moto_stack, "m-1", long)
-    header, *rows = (line.split() for line in actonce("list", stack=stack).out.splitlines())
-    assert header == ["ID", "State", "Status", "Began", "Message", "id"]
-    assert {row[0]: row[-1] for row in rows}[execution_name(long)] == "ü" * 39 + "…"
-    whole = json.loads(actonce("list", "--json", stack=stack).out)
-    assert {one["id"]: one["message_id"] for one in whole["messages"]} == {
-        execution_name(long): long,
-        "m-1": "m-1",
-    }
-    one = actonce("list", "--limit", "1", stack=stack)
-    assert len(one.out.splitlines()) == 2
-    assert "There are more: --limit shows them." in one.err
-    assert json.loads(actonce("list", "--limit", "1", "--json", stack=stack).out)["more"] is True
-    assert (
-        actonce("list", "--status", "failed", stack=stack).out
-        == "There is no message that matches.\n"
-    )

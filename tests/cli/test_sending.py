@@ -35,7 +35,7 @@ from actonce.queues.sent_record import SentRecord
 from actonce.stack.clients import Stack
 from tests.cli.conftest import Actonce
 from tests.support.queues import received
-from tests.support.stacks import deployed, with_outputs
+from tests.support.stacks import deployed
 
 QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/requests"
 
@@ -379,17 +379,6 @@ def test_what_sqs_took_is_counted_also_where_the_disk_is_full(
     assert "No space left on device" in ended.err
 
 
-def test_lines_that_are_not_sent_are_named_and_the_exit_status_is_1(
-    moto_stack: Stack, actonce: Actonce
-) -> None:
-    text = f"{{}}\n\x01\n{'x' * (MAX_BYTES + 1)}\n"
-    ended = actonce("send", "-", "--yes", "--json", stack=moto_stack, text=text)
-    summary = json.loads(ended.out)
-    assert (ended.status, summary["lines"], summary["sent"], summary["failed"]) == (1, 3, 1, 2)
-    assert "Line 2: SQS does not take the character U+0001" in ended.err
-    assert "Line 3: It has 1,048,577 bytes" in ended.err
-
-
 def test_where_each_sending_is_a_message_of_its_own_none_is_resumed(
     moto_stack: Stack, actonce: Actonce, tmp_path: Path
 ) -> None:
@@ -397,30 +386,3 @@ def test_where_each_sending_is_a_message_of_its_own_none_is_resumed(
     (tmp_path / "a.jsonl").write_text('{"message_id": "1"}\n')
     ended = actonce("send", "a.jsonl", "--yes", "--record", "r", "--resume", stack=stack)
     assert (ended.status, received(stack, stack.requests_queue)) == (2, [])
-
-
-@pytest.mark.parametrize(
-    ("queue", "words", "told"),
-    [
-        ("RequestsQueue", ("send", "-", "--group", "a"), "is a standard queue: leave --group out"),
-        ("RequestsQueue.fifo", ("send", "-"), "is a FIFO queue: say --group"),
-        ("RequestsQueue.fifo", ("send", "-", "--group", "body:["), "--group: "),
-        ("RequestsQueue", ("send", "-", "--record", "file"), "--record file: "),
-        ("RequestsQueue", ("send", "-", "--resume"), "--resume needs --record"),
-        ("RequestsQueue", ("send", "-", "--resume", "--record", "r"), "can be read again"),
-        ("RequestsQueue", ("send", "file", "--resume", "--record", "r"), "no id out of the body"),
-    ],
-)
-def test_what_does_not_fit_the_queue_or_the_disk_is_wrong_use_and_nothing_is_sent(
-    moto_stack: Stack,
-    actonce: Actonce,
-    tmp_path: Path,
-    queue: str,
-    words: tuple[str, ...],
-    told: str,
-) -> None:
-    (tmp_path / "file").write_text('\n{"id": "not where the stack reads it"}\n')
-    stack = with_outputs(deployed(moto_stack), RequestsQueueUrl=f"https://sqs/{queue}")
-    ended = actonce(*words, "--yes", stack=stack, text="{}\n")
-    assert (ended.status, ended.out) == (2, "")
-    assert told in ended.err

@@ -19,139 +19,14 @@ from actonce.stack.clients import Aws, Stack
 from actonce.stack.sources import version
 from actonce_core.records import timestamp
 from tests.cli.conftest import Actonce
-from tests.support.stacks import ALARM_TOPIC, NOW, fed, forbid, with_executions, with_outputs
-
-EMPTY = {"waiting": 0, "in_flight": 0, "delayed": 0, "oldest_seconds": None}
+from tests.support.snapshots import Snapshot
+from tests.support.stacks import NOW, fed, with_executions, with_outputs
 
 
 @pytest.fixture
 def stack(moto_stack: Stack) -> Stack:
     made = with_executions(fed(moto_stack), "e-1", "e-2")
     return with_outputs(made, EffectTimeoutSeconds="30")
-
-
-def measured(
-    stack: Stack, metric: tuple[str, str], dimension: tuple[str, str], *points: tuple[int, float]
-) -> None:
-    """A metric has these values, so many minutes before now."""
-    stack.aws.client("cloudwatch").put_metric_data(
-        Namespace=metric[0],
-        MetricData=[
-            {
-                "MetricName": metric[1],
-                "Dimensions": [{"Name": dimension[0], "Value": dimension[1]}],
-                "Timestamp": NOW - timedelta(minutes=minutes),
-                "Value": value,
-            }
-            for minutes, value in points
-        ],
-    )
-
-
-def alarm(stack: Stack, name: str, state: str, action: str = ALARM_TOPIC) -> None:
-    client = stack.aws.client("cloudwatch")
-    client.put_metric_alarm(
-        AlarmName=name,
-        MetricName="m",
-        Namespace="n",
-        Statistic="Sum",
-        Period=60,
-        EvaluationPeriods=1,
-        Threshold=1,
-        ComparisonOperator="GreaterThanThreshold",
-        AlarmActions=[action],
-    )
-    client.set_alarm_state(AlarmName=name, StateValue=state, StateReason="a test")
-
-
-def test_it_counts_what_waits_and_hides_it_from_nobody(stack: Stack) -> None:
-    for number in range(3):
-        stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody=str(number))
-    stack.sqs.receive_message(QueueUrl=stack.dead_letter_queue)
-    age = ("AWS/SQS", "ApproximateAgeOfOldestMessage")
-    measured(stack, age, ("QueueName", "DeadLetterQueue"), (3, 50.0), (2, 110.0))
-    alarm(stack, "on", "ALARM")
-    alarm(stack, "off", "OK")
-    alarm(stack, "another-stacks", "ALARM", action="arn:aws:sns:us-east-1:123456789012:others")
-
-    found = status(stack, NOW).as_json()
-
-    assert [one["name"] for one in found.pop("alarms")] == ["on"]
-    assert found == {
-        "stack": "actonce",
-        "account": "123456789012",
-        "region": "us-east-1",
-        "embedded_at": None,
-        "version": None,
-        "strategy": None,
-        "paused": None,
-        "fed_all_the_same": False,
-        "stopped_without_pause": False,
-        "feeds": [{"function": "starter", "state": "Enabled"}],
-        "queues": {
-            "requests": EMPTY,
-            "unstarted": EMPTY,
-            "dead_letters": {"waiting": 2, "in_flight": 1, "delayed": 0, "oldest_seconds": 110},
-        },
-        "waits_for": "person",
-        "waiting_for_decision": 3,
-        "not_started": 0,
-        # Two began long after NOW, and are taken for two that have letters.
-        "executions": {
-            "at_work": {"count": 0, "more": False},
-            "retrying": {"count": 0, "more": False},
-            "aborted": {"count": 0, "more": False},
-            "failed": {"count": 0, "more": False},
-        },
-        "last_audit": None,
-        "not_seen": {},
-        "oldest_failed_seconds": None,
-    }
-
-
-def test_that_no_alarm_has_data_yet_is_not_told_as_that_none_is_on(stack: Stack) -> None:
-    assert status(stack, NOW).alarms == ()
-    alarm(stack, "another-stacks", "OK", action="arn:aws:sns:us-east-1:123456789012:others")
-    alarm(stack, "one", "INSUFFICIENT_DATA")
-    unknown = status(stack, NOW)
-    assert (unknown.as_json()["alarms"], unknown.not_seen) == (None, {})
-    alarm(stack, "two", "OK")
-    assert status(stack, NOW).alarms == ()
-
-
-def test_what_keeps_failing_is_told_by_the_starters_word_though_sqs_leaves_it_out(
-    stack: Stack,
-) -> None:
-    failed = ("ActOnce", "OldestFailedAge")
-    measured(stack, failed, ("service", "actonce"), (40, 9_000.0), (20, 3_000.0), (2, 60.0))
-    measured(stack, failed, ("service", "another"), (2, 7_000.0))
-    (described,) = stack.aws.client("cloudformation").describe_stacks()["Stacks"]
-    for one in (stack, replace(stack, name=described["StackId"])):
-        assert status(one, NOW).oldest_failed_seconds == 3_000
-
-
-@pytest.mark.parametrize(
-    ("service", "operation", "names"),
-    [
-        ("cloudwatch", "*", ["alarms"]),
-        ("stepfunctions", "*", ["executions"]),
-        ("sqs", "ListQueueTags", ["pause"]),
-        ("lambda", "ListEventSourceMappings", ["feeds"]),
-    ],
-)
-def test_what_may_not_be_seen_is_said_and_the_rest_told(
-    stack: Stack, actonce: Actonce, service: str, operation: str, names: list[str]
-) -> None:
-    stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="a")
-    forbid(stack, service, operation)
-    found = status(stack, NOW)
-    assert found.queues["dead_letters"] == Depth(1, 0, 0, None)
-    assert [*found.not_seen] == names
-    assert not found.is_stopped_without_pause
-    told = " ".join(actonce("status", stack=stack).out.split())
-    assert "cannot be told: " in told
-    assert "AccessDenied" in told
-    assert "no, but nothing is taken" not in told
 
 
 def execution(seconds: float, status: str = "RUNNING") -> dict[str, Any]:
@@ -241,15 +116,6 @@ def test_what_failed_before_anybody_had_decided_waits_for_a_person(
     assert (found.executions.failed, found.waits_for) == (failed, waits_for)
 
 
-def test_rows_are_not_counted_and_a_stack_that_does_not_say_its_time_out_is_told(
-    stack: Stack,
-) -> None:
-    of_rows = status(with_outputs(stack, LedgerTableName="rows"), NOW)
-    assert (of_rows.executions, of_rows.not_seen) == (None, {})
-    del stack.outputs["EffectTimeoutSeconds"]
-    assert "deploy it anew" in status(stack, NOW).not_seen["executions"]
-
-
 SUMMARY = {
     "from": "2026-01-30",
     "to": "2026-01-30",
@@ -318,22 +184,6 @@ def test_an_audit_of_what_ran_before_is_not_the_last_one(
 # --------------------------------------------------------------------------- as it is shown
 
 
-def test_a_person_is_told_where_it_is_what_is_wrong_and_where_to_look(
-    stack: Stack, actonce: Actonce
-) -> None:
-    alarm(stack, "DeadLettersWaitingAlarm", "ALARM")
-    stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="{}")
-
-    told = [" ".join(line.split()) for line in actonce("status", stack=stack).out.splitlines()]
-
-    assert told[:2] == ["Stack actonce", "Waits for a person"]
-    assert told[4] == "waiting for decision about 1 not known actonce dead-letters list"
-    assert {"Account 123456789012", "Region us-east-1"} <= {*told}
-    assert "Queue feeds starter (Enabled)" in told
-    assert any(line.startswith("Alarms DeadLettersWaitingAlarm (for ") for line in told)
-    assert "Last audit none by a daily audit or a demo; actonce audit has a page of its own" in told
-
-
 PAUSED = Pause("2026-01-31T09:30:00.000Z", "somebody", "")
 ON, OFF = Feed("uuid", "starter", "Enabled"), Feed("uuid", "starter", "Disabled")
 NONE = Depth(0, 0, 0, None)
@@ -343,56 +193,30 @@ FOUND = Status("shop", None, (ON,), QUEUES, alarms=(), audited=AUDITED)
 WORK = Executions(Counted(3), Counted(60, more=True), Counted(1))
 
 
-@pytest.mark.parametrize(
-    ("found", "told", "warned"),
-    [
-        (FOUND, "requests queue 0, 9 in flight 40 s or more", ""),
-        (FOUND, "Last audit of 2026-01-30; clean; made 2 h ago: All 5 messages", ""),
-        (FOUND, "Waits for nobody", ""),
-        (FOUND, "Alarms none is on", ""),
-        (replace(FOUND, alarms=None), "Alarms no data yet", ""),
-        (
-            replace(FOUND, queues=QUEUES | {"unstarted": Depth(2, 0, 0, None)}),
-            "not started about 2 not known actonce unstarted list",
-            "",
-        ),
-        (
-            replace(FOUND, executions=WORK),
-            "retrying 60 or more actonce list --status running",
-            "",
-        ),
-        # Behind what is counted there may be what waits for the provider.
-        (
-            replace(FOUND, executions=replace(WORK, retrying=Counted(0, True), aborted=Counted(0))),
-            "Waits for nobody, as far as could be seen",
-            "",
-        ),
-        (
-            replace(FOUND, executions=replace(WORK, retrying=Counted(0, True))),
-            "retrying 0 or more actonce list --status running",
-            "",
-        ),
-        (replace(FOUND, executions=WORK), "aborted 1 actonce list --status aborted", ""),
-        (replace(FOUND, oldest_failed_seconds=3_000), "Waits for the provider", ""),
-        (replace(FOUND, oldest_failed_seconds=3_000), "the oldest was sent 50 min before", ""),
-        (replace(FOUND, not_seen={"executions": "no"}), "nobody, as far as could be seen", ""),
-        (replace(FOUND, not_seen={"executions": "no"}), "at work cannot be told: no", ""),
-        (replace(FOUND, feeds=(OFF,), pause=PAUSED), "Paused since 2026-01-31T09:30:00", ""),
-        (replace(FOUND, feeds=(OFF,)), "Paused no, but nothing is taken", "nobody paused it"),
-        (replace(FOUND, pause=PAUSED), "Paused since", "takes messages all the same"),
-    ],
-)
-def test_what_is_shown_and_where_what_is_said_and_what_is_taken_differ_warned_of(
-    stack: Stack,
-    actonce: Actonce,
-    monkeypatch: pytest.MonkeyPatch,
-    found: Status,
-    told: str,
-    warned: str,
+# Behind what is counted there may be what waits for the provider.
+UNCOUNTED = replace(WORK, retrying=Counted(0, True))
+SHOWN = {
+    "all is well": FOUND,
+    "no alarm has data yet": replace(FOUND, alarms=None),
+    "not started": replace(FOUND, queues=QUEUES | {"unstarted": Depth(2, 0, 0, None)}),
+    "at work, retrying, aborted": replace(FOUND, executions=WORK),
+    "not all counted": replace(FOUND, executions=replace(UNCOUNTED, aborted=Counted(0))),
+    "not all counted, aborted": replace(FOUND, executions=UNCOUNTED),
+    "deliveries that keep failing": replace(FOUND, oldest_failed_seconds=3_000),
+    "executions not seen": replace(FOUND, not_seen={"executions": "no"}),
+    "paused": replace(FOUND, feeds=(OFF,), pause=PAUSED),
+    "stopped, and nobody paused it": replace(FOUND, feeds=(OFF,)),
+    "paused, and fed all the same": replace(FOUND, pause=PAUSED),
+}
+
+
+def test_what_is_shown_and_warned_of_is_as_reviewed(
+    stack: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
-    monkeypatch.setattr(command, "status_of", lambda *_: found)
-    ended = actonce("status", stack=with_outputs(stack, ActOnceVersion=version()))
-    assert told in " ".join(ended.out.split())
-    _, *warnings = ended.err.splitlines()
-    assert warned in " ".join(warnings)
-    assert bool(warnings) is bool(warned)
+    lines = []
+    for name, found in SHOWN.items():
+        monkeypatch.setattr(command, "status_of", lambda *_, found=found: found)
+        ended = actonce("status", stack=with_outputs(stack, ActOnceVersion=version()))
+        shown = ended.out.replace(version(), "VERSION") + ended.err
+        lines += [f"# {name}\n\n", *(f"    {one}".rstrip() + "\n" for one in shown.splitlines())]
+    snapshot("status.txt", "".join(lines))

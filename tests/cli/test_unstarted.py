@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, ReadTimeoutError
+from botocore.exceptions import ClientError
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -27,15 +27,8 @@ from actonce.terminal.errors import Failed
 from actonce_core.delivery import Delivery
 from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Refusal
-from tests.support.queues import (
-    fill,
-    hand_on,
-    handed_on,
-    lying,
-    queued,
-    received,
-)
-from tests.support.stacks import fail, forbid, with_outputs
+from tests.support.queues import fill, handed_on, lying, queued, received
+from tests.support.stacks import with_outputs
 
 names = st.text("abcdefghijklmnopqrstuvwxyz_-.0123456789", min_size=1, max_size=20).filter(
     lambda name: name not in {"source_message_id", "source_deduplication_id"}  # ours
@@ -138,31 +131,6 @@ def failures(work: SendingBack) -> list[Ended[Unstarted]]:
     return [one for one in work.ended if not one.happened]
 
 
-def test_what_cannot_be_sent_stays_where_it_is(moto_stack: Stack) -> None:
-    hand_on(moto_stack, "{}")
-    gone = moto_stack.requests_queue + "-gone"
-    (failure,) = failures(sending_back(moto_stack, RequestsQueueUrl=gone))
-    assert "exist" in failure.said
-    # Its id was its deduplication id, in whose place SQS puts another when it moves a message.
-    by_sqs = sending_back(moto_stack, MessageReader("deduplication-id"))
-    (failure,) = failures(by_sqs)
-    assert "SQS replaced" in failure.said
-    assert len(lying(moto_stack).entries) == 1
-
-
-def test_what_was_sent_without_an_answer_may_be_sent_and_stays(
-    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scan, "READERS", 1)
-    fill(moto_stack, 3)
-    work = sending_back(moto_stack)
-    fail(moto_stack, "sqs", "SendMessage", ReadTimeoutError(endpoint_url="here"), after=1)
-    with pytest.raises(ReadTimeoutError):
-        work.run()
-    assert (work.counted, work.left) == ({"sent_back": 1, "unknown": 1}, 1)
-    assert len(lying(moto_stack).entries) == 2
-
-
 def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,51 +178,19 @@ def taking_away(stack: Stack, file: Path) -> Discarding:
     return Discarding(stack, lying(stack), MessageReader(), file, "a test", wait_for_others=0)
 
 
-def test_what_is_discarded_stands_in_the_file_whole(moto_stack: Stack, tmp_path: Path) -> None:
-    own = {"kind": {"dataType": "Binary", "binaryValue": "AAH/"}}
-    bodies = {f'{{"message_id": "m-{n}", "x": "\u202e\x1b ü"}}' for n in range(12)}
-    for body in bodies:
-        hand_on(moto_stack, body, own)
-    file = tmp_path / "discarded.jsonl"
-    work = taking_away(moto_stack, file)
-    work.run()
-    assert (lying(moto_stack).entries, work.kept_in) == ([], file)
-    lines = [json.loads(line) for line in file.read_text(encoding="ascii").splitlines()]
-    assert {line["body"] for line in lines} == bodies
-    assert {line["reason"] for line in lines} == {"conflict"}
-    assert all(line["attributes"] == own and line["note"] == "a test" for line in lines)
-    assert file.stat().st_mode & 0o077 == 0
-
-
-@pytest.mark.parametrize("fails", ["file", "disk", "deletion"])
-def test_what_is_not_written_and_deleted_is_not_discarded(
-    moto_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+def test_what_the_disk_does_not_take_is_not_discarded(
+    moto_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: int) -> None:
         raise FULL
 
     fill(moto_stack, 2)
-    file = tmp_path / "discarded.jsonl"
-    work = taking_away(moto_stack, file)
-    error: type[Exception] = Failed
-    if fails == "file":
-        file.write_text("mine")
-    elif fails == "disk":
-        monkeypatch.setattr(discarding, "sync_folder", lambda _: None)
-        monkeypatch.setattr(os, "fsync", full)
-    else:
-        forbid(moto_stack, "sqs", "DeleteMessageBatch")
-        error = ClientError
-    with pytest.raises(error, match={"file": "File exists", "disk": "No space left"}.get(fails)):
+    work = taking_away(moto_stack, tmp_path / "discarded.jsonl")
+    monkeypatch.setattr(discarding, "sync_folder", lambda _: None)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Failed, match="No space left"):
         work.run()
-    assert (work.kept_in, work.notes) == (None, [])
-    if fails == "file":
-        assert file.read_text() == "mine"
-    if fails == "deletion":
-        assert work.counted == {"failed": 2}
-        assert all("may still be in the queue" in one.said for one in work.ended)
-        del moto_stack.aws._clients["sqs"]
-    assert len(lying(moto_stack).entries) == 2
+    assert (work.kept_in, work.notes, len(lying(moto_stack).entries)) == (None, [], 2)
 
 
 def test_nothing_is_written_behind_a_line_that_was_cut_off(

@@ -1,0 +1,266 @@
+"""What the commands print: the files of `transcripts/`; see tests/support/replay.py.
+
+`$ ` is a command: `< FILE` its input, `| grep WORD` what is shown of its output. Standard error
+stands after `!`, and in brackets an exit status that is not 0.
+"""
+
+import gzip
+import json
+import shlex
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
+
+from actonce.adopt.project.placing import digest
+from actonce.adopt.project.plan import stack_files
+from actonce.cli import many
+from actonce.messages import recent
+from actonce.messages.filters import Narrowing
+from actonce.operate.bulk import Bulk
+from actonce.operate.decisions.answers import Unsure
+from actonce.operate.decisions.carried_out import Deciding, decide
+from actonce.operate.decisions.offered import Decision
+from actonce.operate.discarding import Discarding
+from actonce.operate.erasing import Erasing, look
+from actonce.operate.pausing import feeds, pause, resume
+from actonce.operate.sending_back import SendingBack
+from actonce.operate.status import status
+from actonce.queues.standing import Pause, find_pause
+from actonce.stack.clients import Stack
+from actonce.terminal import output
+from actonce.terminal.errors import Failed
+from actonce_core.message import MessageReader
+from tests.cli.conftest import Actonce, minutes_go_by
+from tests.hostile import HOSTILE_SENT
+from tests.report import summaries
+from tests.support import queues, replay, stacks
+
+HEADER = "On AWS: account 123456789012, Region us-east-1, stack "
+
+
+EXPIRED = ClientError({"Error": {"Code": "ExpiredTokenException", "Message": "no"}}, "It")
+
+
+class Replay(replay.Replay):
+    """Of commands, and of what they call."""
+
+    def __init__(
+        self, moto_stack: Stack, actonce: Actonce, patch: pytest.MonkeyPatch, folder: Path
+    ) -> None:
+        self.actonce, self.s3 = actonce, moto_stack.aws.client("s3")
+        super().__init__(moto_stack, patch, folder)
+        self.known |= {"many": many, "recent": recent, "Bulk": Bulk, "Narrowing": Narrowing}
+        self.known |= {"expired": EXPIRED, "hostile": HOSTILE_SENT, "digest": digest}
+
+    def found(self) -> Stack:
+        assert self.stack is not None
+        return self.stack
+
+    def allow(self, service: str) -> None:
+        """Whatever was made to fail of it."""
+        del self.found().aws._clients[service]
+
+    def deciding(self, decision: Decision, narrowing: Narrowing | None = None) -> Deciding:
+        """On all that are shown now."""
+        those = queues.letters(self.found(), narrowing)
+        return Deciding(self.found(), those, decision, "a note", wait_for_others=0)
+
+    def ran(self, work: Bulk[Any]) -> str:
+        """What came of it, a line each."""
+        lines = []
+        try:
+            work.run()
+        except (Failed, ClientError, BotoCoreError, SystemExit) as error:
+            lines.append(f"{type(error).__name__}: {error}")
+        lines.append(f"{dict(work.counted)}, {work.left} left, {work.left_behind} left behind")
+        for one in work.ended:
+            done = "happened" if one.happened else "did not happen"
+            named = one.entry.message_id or "no id"
+            lines.append(f"{named}: {one.end} ({done}): {one.said}")
+        return "\n".join([*lines, *work.notes])
+
+    def decides(self, message_id: str, decision: Decision) -> str:
+        """On one, by its id."""
+        try:
+            answer = decide(self.found(), message_id, decision)
+        except (Failed, Unsure, ClientError) as error:
+            return f"{type(error).__name__}: {error}"
+        return f"{answer.end}, {answer.left_behind} left behind: {answer.said}"
+
+    def sent_again(self) -> int:
+        return len(queues.received(self.found(), self.queue("requests")))
+
+    def killed(self, **_: Any) -> None:
+        raise SystemExit
+
+    def not_deleted(self, parsed: dict[str, Any], **_: Any) -> None:
+        parsed["Failed"] = [{"Id": one["Id"]} for one in parsed.pop("Successful")]
+
+    def _paused(self, change: Callable[[], Pause | None]) -> str:
+        try:
+            return f"{change()}"
+        except ClientError as error:
+            return f"{error}"
+
+    def paused(self, note: str = "", hours: int = 0) -> str:
+        now = stacks.NOW + timedelta(hours=hours)
+        return self._paused(lambda: pause(self.found(), by="arn:somebody", note=note, now=now))
+
+    def resumed(self) -> str:
+        return self._paused(lambda: resume(self.found()))
+
+    def enable(self, enabled: bool) -> None:
+        """The mapping, as somebody does by hand, or a deployment."""
+        (feed,) = feeds(self.found())
+        self.found().lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=enabled)
+
+    def taken(self) -> str:
+        """What is said of it, and what is taken."""
+        (feed,) = feeds(self.found())
+        told = status(self.found(), stacks.NOW)
+        said = find_pause(self.found().sqs, self.queue("requests"))
+        differ = (told.is_stopped_without_pause, told.is_fed_all_the_same)
+        return f"{feed.state}, {said}; stopped without a pause, fed all the same: {differ}"
+
+    def erasing(self, message_id: str = "order-17") -> Erasing:
+        return look(self.found(), message_id)
+
+    def noted(self, message_id: str) -> None:
+        """Its row has what somebody wrote."""
+        self.base.dynamodb.update_item(
+            TableName=stacks.TABLE,
+            Key={"message_id": {"S": message_id}},
+            UpdateExpression="SET note = :note",
+            ExpressionAttributeValues={":note": {"S": "Zoë Example"}},
+        )
+
+    def erased(self, work: Erasing | str = "order-17") -> str:
+        try:
+            return f"{(self.erasing(work) if isinstance(work, str) else work).run()} records"
+        except Failed as error:
+            return f"{error}"
+
+    def answers(self, *said: bool | None) -> None:
+        """What somebody at the terminal says, one question after the other; None: nobody."""
+        left = list(said)
+        self.patch.setattr(output, "ask", lambda _: left.pop(0))
+
+    def minutes_go_by(self) -> None:
+        """Readers of a queue wait for no others."""
+        minutes_go_by(self.patch)
+
+    def command(self, line: str) -> str:
+        """Of a command that has to be put together."""
+        return "\n".join(self.ask(line))
+
+    def interrupted(self, *_: Any) -> None:
+        raise KeyboardInterrupt
+
+    @property
+    def no_answer(self) -> Exception:
+        return ReadTimeoutError(endpoint_url="here")
+
+    def record(self, key: str, names: list[str], torn: int = 0) -> None:
+        """A status change of each execution, with its input, in the records' bucket."""
+        told = {"status": "RUNNING", "input": '{"message_id": "order-17", "body": "Zoë Example"}'}
+        events = ({"detail-type": "x", "detail": {"name": name} | told} for name in names)
+        packed = gzip.compress("".join(json.dumps(one) + "\n" for one in events).encode(), mtime=0)
+        self.s3.create_bucket(Bucket="records")
+        self.s3.put_object(Bucket="records", Key=key, Body=packed[: len(packed) - torn])
+
+    def recorded(self, key: str, torn: int = 0) -> str:
+        content = self.s3.get_object(Bucket="records", Key=key)["Body"].read()
+        return gzip.decompress(content).decode() if not torn else f"{len(content)} bytes"
+
+    def bucket_of_audit(self) -> None:
+        summary = json.dumps(summaries.all_good())
+        self.write("summary.json", summary)
+        self.s3.put_object(Bucket="records", Key="audit/summary.json", Body=summary)
+
+    def alarm(self, name: str, state: Any = "ALARM", action: str = stacks.ALARM_TOPIC) -> None:
+        """One of the stack's, unless it tells another topic."""
+        client = self.base.aws.client("cloudwatch")
+        client.put_metric_alarm(
+            AlarmName=name,
+            EvaluationPeriods=1,
+            Threshold=1,
+            ComparisonOperator="GreaterThanThreshold",
+            AlarmActions=[action],
+            MetricName="m",
+            Namespace="n",
+            Statistic="Sum",
+            Period=60,
+        )
+        client.set_alarm_state(AlarmName=name, StateValue=state, StateReason="a test")
+
+    def measured(
+        self, namespace: str, name: str, dimension: str, of: str, *points: tuple[int, float]
+    ) -> None:
+        """A metric has these values, so many minutes before now."""
+        same = {"MetricName": name, "Dimensions": [{"Name": dimension, "Value": of}]}
+        data: Any = [
+            same | {"Timestamp": stacks.NOW - timedelta(minutes=minutes), "Value": value}
+            for minutes, value in points
+        ]
+        client = self.base.aws.client("cloudwatch")
+        client.put_metric_data(Namespace=namespace, MetricData=data)
+
+    def standing(self, *names: str) -> str:
+        """What is found of it, a line each."""
+        found = status(self.found(), stacks.NOW).as_json()
+        return "\n".join(
+            f"{one}: {json.dumps(found[one], sort_keys=True)}" for one in names or found
+        )
+
+    def ships(self, its_version: str, files: dict[str, str]) -> None:
+        """A version that consists of these files."""
+        made = {PurePosixPath("actonce", path): text.encode() for path, text in files.items()}
+        self.patch.setattr("actonce.cli.init.version", lambda: its_version)
+        self.patch.setattr("actonce.cli.init.stack_files", lambda **_: made)
+
+    def sending_back(self, message_id_from: str = "body:message_id") -> SendingBack:
+        those, reader = queues.lying(self.found()), MessageReader(message_id_from)
+        return SendingBack(self.found(), those, reader, wait_for_others=0)
+
+    def discarding(self) -> Discarding:
+        those, file = queues.lying(self.found()), self.folder / "discarded.jsonl"
+        return Discarding(self.found(), those, MessageReader(), file, "a test", wait_for_others=0)
+
+    def newer_version(self) -> None:
+        newer = {path: b"# newer\n" + content for path, content in stack_files(audit=True).items()}
+        self.patch.setattr("actonce.cli.init.version", lambda: "9.9.9")
+        self.patch.setattr("actonce.cli.init.stack_files", lambda audit: newer if audit else {})
+
+    def ask(self, line: str) -> list[str]:
+        """What a command prints."""
+        before, _, grepped = line[2:].partition(" | grep ")
+        before, _, file = before.partition(" < ")
+        words = shlex.split(before)
+        start = words.index("actonce")
+        variables = dict(one.split("=") for one in words[:start])
+        text = self.read(file) if file else ""
+        ended = self.actonce(*words[start + 1 :], stack=self.stack, text=text, **variables)
+        err = [one for one in ended.err.splitlines() if not one.startswith(HEADER)]
+        status = [f"[{ended.status}]"] if ended.status else []
+        out = [one for one in ended.out.splitlines() if grepped in one]
+        return [*out, *(f"! {one}" for one in err), *status]
+
+
+@pytest.mark.parametrize(
+    ("file", "title"), replay.sections(Path(__file__).parent / "transcripts"), ids=replay.name_of
+)
+def test_commands_print_what_their_transcript_says(
+    file: Path,
+    title: str,
+    moto_stack: Stack,
+    actonce: Actonce,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    update = request.config.getoption("--update")
+    Replay(moto_stack, actonce, monkeypatch, tmp_path).compare(file, title, update=update)
