@@ -1,7 +1,7 @@
 """What a stack of the console's tests has in its queues and rows."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from actonce.messages.own_effects import Attributes, EffectsFile, OwnEffects
@@ -10,6 +10,8 @@ from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 from tests.support.queues import dead
 from tests.support.stacks import TABLE
+
+__all__ = ["complete", "log_conflict", "rejected", "retried_by_a_colleague", "unstart"]
 
 MARKUP = "<img src=x onerror=alert(1)>\"'`{{777*777}}</script><b>"
 
@@ -42,7 +44,7 @@ def complete(stack: Stack, message_id: str) -> None:
 
 def log_conflict(stack: Stack, message_id: str) -> None:
     """The starter's log tells that another content came with an id and was refused."""
-    now = datetime.now(UTC)
+    now = datetime.now(UTC) - timedelta(seconds=5)  # before anything else of its story
     line = {"stream": "deliveries", "at": timestamp(now), "end": "refused", "reason": "conflict"}
     line |= {"message_id": message_id, "execution_name": message_id}
     log = stack.starter_log_group

@@ -18,12 +18,7 @@ from tests.embedded.waiting import wait_until
 from tests.support.queues import dead, row
 from tests.web_console.asking import TOKEN, Client
 from tests.web_console.conftest import FIRST, Open
-from tests.web_console.stacks import (
-    complete,
-    rejected,
-    retried_by_a_colleague,
-    unstart,
-)
+from tests.web_console.stacks import complete, rejected, retried_by_a_colleague, unstart
 from tests.web_console.test_machine_picture import STATIC, SVG, walked
 
 Opens = Callable[..., tuple[Page, Client, Callable[[], None]]]

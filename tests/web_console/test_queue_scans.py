@@ -8,13 +8,7 @@ import pytest
 
 from actonce.console import queue_scans as module
 from actonce.console.answers import Asked
-from actonce.console.queue_scans import (
-    KEPT,
-    SMALL,
-    QueueScans,
-    ScanState,
-    first_number,
-)
+from actonce.console.queue_scans import KEPT, SMALL, QueueScans, ScanState, first_number
 from actonce.messages.filters import Listing
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
