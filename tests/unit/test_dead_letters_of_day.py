@@ -14,12 +14,7 @@ from moto import mock_aws
 
 import dead_letters_of_day
 from actonce_core.histories import reading
-from dead_letters_of_day import (
-    DeadLettersOfDay,
-    OutOfTime,
-    TooManyExecutions,
-    UnreadableRecords,
-)
+from dead_letters_of_day import DeadLettersOfDay, OutOfTime, TooManyExecutions, UnreadableRecords
 from tests.support.histories import (
     START,
     STATE_MACHINE,

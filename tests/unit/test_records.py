@@ -16,44 +16,26 @@ from actonce_core.records import delivery_record, log_line
 from actonce_core.start import End, Start
 from tests.support.deliveries import delivery
 from tests.support.moto_aws import NOW
+from tests.support.snapshots import Snapshot
 
 MESSAGE = Message("order 17", '{"secret":1}', "a" * 64)
-OF_EVERY_DELIVERY: dict[str, Any] = {
-    "stream": "deliveries",
-    "version": 1,
-    "at": "2026-01-31T09:30:00.000Z",
-    "sqs_message_id": "sqs-1",
-    "receive_count": 1,
-    "sent_at": "2026-01-01T00:00:00.000Z",
-    "first_received_at": "2026-01-01T00:00:00.123Z",
-}
-OF_THE_MESSAGE = {
-    "message_id": "order 17",
-    "fingerprint": "a" * 64,
-    "execution_name": MESSAGE.execution_name,
-}
-REFUSED = {"end": "refused", "detail": "A sentence."}
 THROTTLED = ClientError({"Error": {"Code": "ThrottlingException"}}, "X")
 
 
-@pytest.mark.parametrize(
-    ("end", "expected"),
-    [
-        (End(Start.STARTED, MESSAGE), OF_THE_MESSAGE | {"end": "started"}),
-        (End(Start.SUPPRESSED, MESSAGE), OF_THE_MESSAGE | {"end": "suppressed"}),
-        (
-            End(Refusal(Reason.CONFLICT, "A sentence.", "order 17"), MESSAGE),
-            OF_THE_MESSAGE | REFUSED | {"reason": "conflict"},
-        ),
-        (End(Refusal(Reason.NOT_JSON, "A sentence."), None), REFUSED | {"reason": "not_json"}),
-        # A failure is recorded by its name alone.
-        (THROTTLED, {"end": "failed", "error": "ClientError: ThrottlingException"}),
-        (RuntimeError("the body is {secret}"), {"end": "failed", "error": "RuntimeError"}),
-    ],
-)
-def test_a_delivery_is_recorded_by_its_end(end: Any, expected: dict[str, Any]) -> None:
-    record = delivery_record(delivery({"secret": 1}), end, NOW)
-    assert record == OF_EVERY_DELIVERY | expected
+ENDS: list[Any] = [
+    End(Start.STARTED, MESSAGE),
+    End(Start.SUPPRESSED, MESSAGE),
+    End(Refusal(Reason.CONFLICT, "A sentence.", "order 17"), MESSAGE),
+    End(Refusal(Reason.NOT_JSON, "A sentence."), None),
+    # A failure is recorded by its name alone.
+    THROTTLED,
+    RuntimeError("the body is {secret}"),
+]
+
+
+def test_a_delivery_is_recorded_by_its_end(snapshot: Snapshot) -> None:
+    records = [delivery_record(delivery({"secret": 1}), end, NOW) for end in ENDS]
+    snapshot("deliveries.jsonl", "".join(json.dumps(one) + "\n" for one in records))
 
 
 def test_an_error_of_a_library_is_no_address_and_times_that_sqs_did_not_give_are_none() -> None:
