@@ -91,7 +91,10 @@ class Erasing:
                 None if self.stack.ledger_table else f"execution {story.execution_name}",
                 f"body, answers, notes, until {gone}: AWS deletes no ended execution earlier",
             ),
-            (f"the effect: {effect}", "yours: blank what is personal, keep what find looks for"),
+            (
+                f"the effect: {effect}" if effect else "the effect",
+                "yours: blank what is personal, keep what find looks for",
+            ),
             ("SQS", "body of a duplicate, or of a letter that was decided, 14 days at most"),
             (
                 outputs.get("RecordsBucketName"),
