@@ -266,6 +266,7 @@ def test_no_verdict_of_silence_is_said_above_the_watermark_and_a_second_effect_i
             *performed("duplicate", HOUR),
             delivery("duplicate", at(soon), "suppressed"),
             sent("sent-later", at(soon)),
+            sent("sent-and-waits", at(HOUR)),
         ],
     )
     written_at(root, COMPLETE + 10 * MINUTE)
@@ -283,6 +284,7 @@ def test_no_verdict_of_silence_is_said_above_the_watermark_and_a_second_effect_i
         "later": "in_flight",
         "duplicate": "in_flight",
         "sent-later": "in_flight",
+        "sent-and-waits": "in_flight",
     }
     assert summary["complete_until"] == at(COMPLETE)
     assert summary["watermarks"] == dict.fromkeys(WITNESSES, at(COMPLETE)) | {
@@ -291,7 +293,7 @@ def test_no_verdict_of_silence_is_said_above_the_watermark_and_a_second_effect_i
     }
     assert summary["not_yet_judged"] == 3
     assert summary["sentence"].startswith(
-        f"Complete until {DAY} 14:00:00 UTC; 3 messages after that are not yet judged. Of 8 mess"
+        f"Complete until {DAY} 14:00:00 UTC; 3 messages after that are not yet judged. Of 9 mess"
     )
     assert "sent lacks 1 message" in str(summary["days"]), "and not yet the other one's"
     assert summary["digest"] is None, "the day is over, and was not handed over whole"

@@ -259,7 +259,8 @@ class Until:
             by this one only is not judged.
         complete: whoever has a record from then on is not judged but by alarms that stand by
             themselves; None: nobody is.
-        margin: what is not there is missed only of messages so much older than `complete`.
+        margin: what is not there is missed only of messages so much older than `complete`, and of
+            those that were delivered; 0: the days that are judged were over then.
     """
 
     silence: int
@@ -395,6 +396,8 @@ def _verdict(coverage: Coverage, until: Until, grace_ms: int) -> list[tuple[str,
     ended = f"(effects > 0 OR waits OR was_rejected OR was_resolved OR only_refused OR {by_word})"
     closed = "(said_done OR said_failed)"
     asked_for = "(started > 0 OR (sent > 0 AND suppressed = 0))"
+    if until.margin:
+        asked_for = "(started > 0)"  # what was not delivered yet may wait in a queue that is paused
     # Nobody's message: no producer's, and none that SQS delivered.
     by_hand = "(said_failed AND deliveries + failed + sent = 0)"
     # A row in progress whose message SQS cannot hold any more; until then it may wait there.
