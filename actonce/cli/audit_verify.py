@@ -96,7 +96,8 @@ def _say(found: Verified, *, json: bool) -> None:
         said = found.broken
     else:
         files = console.counted(found.files, "file", "files")
-        said = f"{files} of {told['days']:,} days as judged; " + ", ".join(
+        days = console.counted(told["days"], "day", "days")
+        said = f"{files} of {days} as judged; " + ", ".join(
             f"{len(told[what]):,} {what}" for what in ("changed", "removed", "added")
         )
         if found.expired:
