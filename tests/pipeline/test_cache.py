@@ -98,6 +98,7 @@ def _again(path: Path, content: bytes) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
+@pytest.mark.long
 def test_what_does_not_fit_is_read_again(spark: SparkSession, tmp_path: Path) -> None:
     root = settled(records(tmp_path))
     first = judged(spark, root)
@@ -118,6 +119,7 @@ def test_what_does_not_fit_is_read_again(spark: SparkSession, tmp_path: Path) ->
     assert rows_of(Path(f"{root}-out")) == rows_of(raw)
 
 
+@pytest.mark.long
 def test_the_cache_is_believed_once_a_change_would_show_and_unless_from_raw(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def quarantined(root: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
+@pytest.mark.long
 def test_a_day_run_again_takes_the_place_of_that_day_and_leaves_others_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -64,6 +65,7 @@ def test_a_day_run_again_takes_the_place_of_that_day_and_leaves_others_alone(
     assert quarantined(root) == []
 
 
+@pytest.mark.long
 def test_late_records_name_the_day_that_they_touch_and_its_alarm_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -305,6 +305,7 @@ def test_no_verdict_of_silence_is_said_above_the_watermark_and_a_second_effect_i
     assert rows_in(out) == rows_in(tmp_path / "raw")
 
 
+@pytest.mark.long
 def test_what_stands_still_is_not_whole_and_a_removed_heartbeat_is_told(
     spark: SparkSession, tmp_path: Path
 ) -> None:
