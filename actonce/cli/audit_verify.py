@@ -10,7 +10,7 @@ from actonce.records.verifying import Verified, place
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_aws
 from actonce.terminal import output as console
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import Failed, WrongUse
 from pipeline.audit.reading.places import is_uri
 from pipeline.audit.results.digests import BrokenChain, Chain
 from pipeline.errors import CannotAudit
@@ -80,7 +80,10 @@ def verify(
         console.agree(
             "Take it for true?", "Nothing was accepted: say --yes, where nobody can be asked."
         )
-    accepted = verifying.accept(found, place(results, aws), judged, root)
+    try:
+        accepted = verifying.accept(found, results, aws, root)
+    except CannotAudit as error:
+        raise Failed(str(error)) from error
     console.say(f"Accepted: digest {accepted['number']}, {accepted['sha256']}")
 
 

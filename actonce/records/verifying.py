@@ -1,7 +1,6 @@
 """Whether the files that audits have judged are still what they were, by the chain of digests."""
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
+from actonce.records.audit_summary import of_bucket, of_folder
 from actonce.stack.clients import Aws
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.s3_uri import bucket_and_prefix
@@ -110,7 +110,7 @@ class Verified:
         files: those that are still what they were.
         became: others: `changed`, `removed`, or `added`; by their paths from the root on.
         expired: days that are gone whole, or are going, at the old end.
-        there: the files of each of the chain's days that are there now.
+        there: the files of each of the chain's days that are there now, as a digest has them.
     """
 
     chain: Chain
@@ -118,7 +118,7 @@ class Verified:
     files: int
     became: Mapping[str, str]
     expired: Sequence[date]
-    there: Mapping[date, Sequence[File]]
+    there: Mapping[date, Sequence[Mapping[str, Any]]]
 
     @property
     def is_as_judged(self) -> bool:
@@ -159,6 +159,7 @@ def read_chain(results: str, aws: Aws | None, head: str | None) -> Chain:
 
     Raises:
         WrongUse: there is none.
+        Failed: the summary cannot be read, so that the chain may lack its end.
         BrokenChain: it is not what was written.
     """
     folder = place(f"{results.rstrip('/')}/{FOLDER}", aws)
@@ -167,7 +168,11 @@ def read_chain(results: str, aws: Aws | None, head: str | None) -> Chain:
     except CannotAudit:
         names = []
     texts = {name: folder.read(name) or "" for name in names}
-    last = _json(place(results, aws).read("summary.json")).get("digest")
+    if aws is not None and is_uri(results):
+        summary = of_bucket(aws.client("s3"), results)
+    else:
+        summary = of_folder(Path(results))
+    last = (summary or {}).get("digest")
     if not texts and last is None:
         raise WrongUse(f"{results} holds no {FOLDER}: an audit of days that are over writes them.")
     chain = chain_of(texts)
@@ -175,14 +180,6 @@ def read_chain(results: str, aws: Aws | None, head: str | None) -> Chain:
     if head is not None and head not in chain.hashes.values():
         raise BrokenChain(f"No digest of {results} is {head}: the chain is not the one of then.")
     return chain
-
-
-def _json(text: str | None) -> dict[str, Any]:
-    try:
-        told = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return told if isinstance(told, dict) else {}
 
 
 def verify(chain: Chain, records: Place, root: str, results: str) -> Verified:
@@ -195,20 +192,22 @@ def verify(chain: Chain, records: Place, root: str, results: str) -> Verified:
         results: the name of the results' folder.
     """
     listing = listed(records.files(), root, results)
-    days = {file.day for file in listing.files}
-    there: dict[date, list[File]] = {day: [] for day in chain.days}
+    by_day: dict[date, list[File]] = {}
     for file in listing.files:
-        if file.day in there:
-            there[file.day].append(file)
+        by_day.setdefault(file.day, []).append(file)
+    there: dict[date, list[dict[str, Any]]] = {}
     became: dict[str, str] = {}
     expired: list[date] = []
     files = 0
     for day, (_, told) in sorted(chain.days.items()):
-        known = {from_root(file.path): file.path for file in there[day]}
-        hashed = _hashes(records, [path for name, path in known.items() if name in told])
-        now = {name: hashed.get(path, "") for name, path in known.items()}
+        hashed = _hashes(records, [file.path for file in by_day.get(day, ())])
+        there[day] = [
+            {"path": from_root(file.path), "size": file.size, "sha256": hashed.get(file.path, "")}
+            for file in by_day.get(day, ())
+        ]
+        now = {one["path"]: one["sha256"] for one in there[day]}
         found = differences(told, now)
-        if has_expired(day, days) and "removed" in found.values():
+        if has_expired(day, by_day) and "removed" in found.values():
             expired.append(day)
             found = {path: what for path, what in found.items() if what != "removed"}
         files += sum(path not in found and path in now for path in told)
@@ -216,29 +215,31 @@ def verify(chain: Chain, records: Place, root: str, results: str) -> Verified:
     return Verified(chain, None, files, became, expired, there)
 
 
-def accept(verified: Verified, results: Place, records: Place, root: str) -> dict[str, Any]:
-    """Take what is there now for what is true of the days that have changed.
+def accept(verified: Verified, results: str, aws: Aws | None, root: str) -> dict[str, Any]:
+    """Take what was verified for what is true of the days that have changed.
+
+    Args:
+        verified: what was there then, and was shown.
+        results: the name of the results' folder.
+        aws: see `place`.
+        root: of the records.
 
     Returns:
         The head of the chain, with the digest that says so.
 
     Raises:
         Failed: another has written a digest at the same time.
+        CannotAudit: an audit is at work there.
     """
-    days = {}
-    for day in verified.changed_days():
-        there = verified.there[day]
-        told = _hashes(records, [file.path for file in there])
-        files = [
-            {"path": from_root(file.path), "size": file.size, "sha256": told.get(file.path, "")}
-            for file in there
-        ]
-        days[day] = {"files": files, "verdicts": None}
+    days = {
+        day: {"files": verified.there[day], "verdicts": None} for day in verified.changed_days()
+    }
     at = timestamp(datetime.now(UTC))
     root = root if is_uri(root) else str(Path(root).absolute())
     name, text, head = following(verified.chain, at, root, days)
     try:
-        results.create(name, text)
+        with places.alone_in(results):
+            place(results, aws).create(name, text)
     except (FileExistsError, ClientError) as error:
         if isinstance(error, ClientError) and error_code(error) != "PreconditionFailed":
             raise

@@ -30,6 +30,7 @@ from pipeline.audit.judging.verdicts import UNRESOLVED, Coverage, Until, judged,
 from pipeline.audit.reading.all_streams import before, narrow, of_messages, with_known_ids
 from pipeline.audit.reading.listing import Listing, list_records
 from pipeline.audit.reading.places import (
+    alone_in,
     as_argument,
     files_below,
     first_line,
@@ -43,7 +44,6 @@ from pipeline.audit.results import summary
 from pipeline.audit.results.digests import name_of
 from pipeline.audit.results.tables import (
     CACHE,
-    alone_in,
     empty_days,
     refuse_others,
     write_days,

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from actonce.stack.clients import Stack
+from actonce.terminal import output as console
+from pipeline.audit.reading import places
 from pipeline.audit.results.digests import Chain, chain_of, following
 from tests.cli.conftest import Actonce, Ended
 
@@ -151,6 +153,39 @@ def test_a_broken_chain_vouches_for_nothing(
     said = json.loads(ended.out)
     assert (ended.status, said["as_judged"], said["files"]) == (1, False, 0)
     assert "digests/" in said["broken"]
+
+
+def test_what_was_shown_is_accepted_and_not_what_came_in_between(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audited.put(CHANGED, b"as it was shown")
+    agree = console.agree
+    monkeypatch.setattr(console, "agree", lambda *_: audited.put(CHANGED, b"in between"))
+    assert audited.run(audited.results, "--accept").status == 0
+    monkeypatch.setattr(console, "agree", agree)
+    (told,) = (
+        one["sha256"]
+        for one in audited.digest(3)["days"]["2026-01-31"]["files"]
+        if one["path"] == CHANGED
+    )
+    assert told == hashlib.sha256(b"as it was shown").hexdigest()
+    assert audited.run(audited.results).status == 1
+
+
+@pytest.mark.parametrize("audited", ["folder"], indirect=True)
+def test_nothing_is_accepted_while_an_audit_is_at_work(audited: Audited) -> None:
+    audited.put(CHANGED, b"another")
+    with places.alone_in(audited.results):
+        ended = audited.run(audited.results, "--accept", "--yes")
+    assert ended.status == 1
+    assert "Another audit writes" in ended.err
+    assert audited.run(audited.results, "--accept", "--yes").status == 0
+
+
+def test_without_a_summary_that_can_be_read_a_chain_may_lack_its_end(audited: Audited) -> None:
+    audited.put("audit/summary.json", b"{")
+    audited.remove("audit/digests/000002.json")
+    assert audited.run(audited.results).status == 1
 
 
 def test_who_holds_a_digest_of_then_can_tell_another_chain(audited: Audited) -> None:

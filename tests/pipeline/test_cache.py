@@ -17,9 +17,8 @@ from pipeline.audit.cache import Cache, Counted, Manifest, Source, version
 from pipeline.audit.job import audit
 from pipeline.audit.reading import places
 from pipeline.audit.reading.listing import File, list_records
-from pipeline.audit.reading.places import Found
+from pipeline.audit.reading.places import Found, alone_in
 from pipeline.audit.request import requested
-from pipeline.audit.results.tables import alone_in
 from pipeline.errors import CannotAudit
 from tests.pipeline.nights import Row, rows_of, said, settled, unsealed
 from tests.pipeline.streams_on_disk import DAY, at, effect, performed, write

@@ -4,11 +4,13 @@ Spark lists, reads and writes a URI by Hadoop, so that spark-submit needs no oth
 of Spark Connect has no Hadoop. A folder here can be looked at where no Spark is installed.
 """
 
+import fcntl
 import hashlib
 import os
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -119,6 +121,38 @@ def _hash(path: str) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
+
+
+@contextmanager
+def alone_in(out: str) -> Iterator[None]:
+    """Keep every other audit of this machine out of the results' folder, which is made.
+
+    Two at once would leave both ones' rows of a day beside each other. The system itself lets go of
+    it, whatever ends the process. What lies elsewhere, or on a file system that knows no locks, is
+    for whoever starts audits to keep apart.
+
+    Raises:
+        CannotAudit: another audit writes there.
+    """
+    if is_uri(out) and not out.startswith("file:"):
+        yield
+        return
+    folder = Path(readable(out))
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotAudit(
+                f"Another audit writes into {out} just now: wait for its end, or name another "
+                "folder with --out."
+            ) from None
+        except OSError:  # the file system knows no such locks
+            pass
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def readable(path: str) -> str:

@@ -1,10 +1,7 @@
 """Where results are put, so that a day run again replaces that day."""
 
-import fcntl
-import os
 import re
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from datetime import date
 from pathlib import Path
 from typing import Final
@@ -50,38 +47,6 @@ def refuse_others(spark: SparkSession, out: str) -> None:
                 tables.append(name)
     if tables and not is_of_audit:
         raise CannotAudit(_others(out, tables[0]))
-
-
-@contextmanager
-def alone_in(out: str) -> Iterator[None]:
-    """Keep every other audit of this machine out of the results' folder, which is made.
-
-    Two at once would leave both ones' rows of a day beside each other. The system itself lets go of
-    it, whatever ends the process. What lies elsewhere, or on a file system that knows no locks, is
-    for whoever starts audits to keep apart.
-
-    Raises:
-        CannotAudit: another audit writes there.
-    """
-    if is_uri(out) and not out.startswith("file:"):
-        yield
-        return
-    folder = Path(readable(out))
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CannotAudit(
-                f"Another audit writes into {out} just now: wait for its end, or name another "
-                "folder with --out."
-            ) from None
-        except OSError:  # the file system knows no such locks
-            pass
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _others(out: str, name: str) -> str:
