@@ -250,8 +250,6 @@ class Stack:
     """Which only a stack that starts executions has."""
     starter_function = _Output("StarterFunctionName")
     """What the queue feeds: StarterFunction, or ConsumerFunction in its place."""
-    appointments_function = _Output("AppointmentsFunctionName")
-    """The example where executions are started."""
     starter_log_group = _Output("StarterLogGroupName")
     version = _Perhaps("ActOnceVersion")
     """Of the release that it was deployed from; None: one that did not say it yet."""

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lab.bench.limited import LARGEST_EVENT, MEMORY_SIZE, LimitedStarter, limited_starter
+from tests.support.limited_starter import (
+    LARGEST_EVENT,
+    MEMORY_SIZE,
+    LimitedStarter,
+    limited_starter,
+)
 
 pytestmark = pytest.mark.long
 
