@@ -2,14 +2,16 @@ import functools
 import io
 import itertools
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import boto3
 import pytest
 from moto import mock_aws
+from moto.sqs.models import SQSBackend
 
 from actonce.cli import app as cli
 from actonce.queues import scan
@@ -63,10 +65,22 @@ VERSION_DEPLOYED = {
 """Outputs of the stack that is deployed by now."""
 
 
+def one_receive_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two receives at the same moment moto may fail one, which then hides what it took."""
+    receive, lock = SQSBackend.receive_message, threading.Lock()
+
+    def alone(*args: Any, **kwargs: Any) -> Any:
+        with lock:
+            return receive(*args, **kwargs)
+
+    monkeypatch.setattr(SQSBackend, "receive_message", alone)
+
+
 @pytest.fixture
 def moto_stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     """The stack's queues, on moto in this process: one server, so no poll need be long."""
     monkeypatch.setattr(scan, "LONG_POLL_SECONDS", 0)
+    one_receive_at_a_time(monkeypatch)
     with mock_aws():
         monkeypatch.setattr(boto3, "DEFAULT_SESSION", _session())
         aws = Aws()
