@@ -3,7 +3,7 @@
 Invariant: two texts of one value give the same canonical bytes, and a text that two parsers could
 read differently is not read at all. Integers stay exact, so `1` and `1.0` are two values.
 
-Whoever sends the text chooses its shape; callers bound its size (`message.MAX_BODY_BYTES`), and
+Whoever sends the text chooses its shape; callers bound its size (`execution.MAX_INPUT_BYTES`), and
 within that no shape costs more than a fraction of a second (`tests/unit/test_hostile_bodies.py`).
 """
 
