@@ -639,7 +639,7 @@ def test_the_job_is_asked_for_something_that_it_can_be_asked_for() -> None:
 
 def test_the_package_is_where_the_job_looks_for_it() -> None:
     submit = submitted("2026-11-20")
-    files = {f"s3://audit/code/{file.name}" for file in audit_package.pack()}
+    files = {f"s3://audit/code/{name}" for name in audit_package.pack()}
 
     option, package, *_ = submit["SparkSubmitParameters"].split()
     assert option == "--py-files"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -219,7 +220,7 @@ def test_the_audits_package_is_the_clones(installed: Installed, tmp_path: Path) 
     digests = installed.succeeds("actonce", "audit", "package", "--to", str(tmp_path), "--json")
 
     assert {name: one["sha256"] for name, one in json.loads(digests).items()} == {
-        file.name: file.sha256 for file in pack()
+        name: sha256(content).hexdigest() for name, content in pack().items()
     }
 
 

@@ -3,6 +3,7 @@
 import importlib
 from datetime import date
 from enum import StrEnum
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -295,9 +296,9 @@ def package(
     else:
         audit_package.write(files, Path(to))
         root = f"{Path(to)}/"
+    hashes = {name: sha256(content).hexdigest() for name, content in files.items()}
     if json:
-        digests = {file.name: {"uri": root + file.name, "sha256": file.sha256} for file in files}
-        console.print_json(digests)
+        console.print_json({n: {"uri": root + n, "sha256": told} for n, told in hashes.items()})
         return
-    for file in files:
-        console.out.print(f"{file.sha256}  {root}{file.name}", markup=False)
+    for name, told in hashes.items():
+        console.out.print(f"{told}  {root}{name}", markup=False)

@@ -6,7 +6,8 @@ import typer
 
 from actonce.cli.options import Json, of_aws
 from actonce.records import verifying
-from actonce.records.verifying import Verified, place
+from actonce.records.record_places import place
+from actonce.records.verifying import Verified
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_aws
 from actonce.terminal import output as console

@@ -5,10 +5,8 @@ pipeline imports nothing but the rules of messages (`actonce_core`), the standar
 what Spark brings along, so nothing else is packed.
 """
 
-import hashlib
 import io
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,25 +25,9 @@ _UNIX: Final = 3
 _READABLE_FILE: Final = 0o100644
 
 
-@dataclass(frozen=True, slots=True)
-class PackedFile:
-    """One file of the package."""
-
-    name: str
-    content: bytes
-
-    @property
-    def sha256(self) -> str:
-        """Of the content, in hexadecimal."""
-        return hashlib.sha256(self.content).hexdigest()
-
-
-def pack() -> tuple[PackedFile, PackedFile]:
-    """The entry point and the zip; byte for byte the same for the same sources, on any machine."""
-    return (
-        PackedFile(ENTRY_POINT, _STARTED.read_bytes()),
-        PackedFile(MODULES, _zip_of_modules()),
-    )
+def pack() -> dict[str, bytes]:
+    """Each file's content, by its name; the same bytes for the same sources, on any machine."""
+    return {ENTRY_POINT: _STARTED.read_bytes(), MODULES: _zip_of_modules()}
 
 
 def _zip_of_modules() -> bytes:
@@ -62,14 +44,14 @@ def _zip_of_modules() -> bytes:
     return zipped.getvalue()
 
 
-def write(files: tuple[PackedFile, ...], folder: Path) -> None:
+def write(files: dict[str, bytes], folder: Path) -> None:
     """Write the files into a folder, which is made if it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
-    for file in files:
-        (folder / file.name).write_bytes(file.content)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
 
 
-def upload(files: tuple[PackedFile, ...], s3: "S3Client", bucket: str, prefix: str) -> None:
+def upload(files: dict[str, bytes], s3: "S3Client", bucket: str, prefix: str) -> None:
     """Put the files into a bucket; the entry point last, so that it never meets older modules."""
-    for file in reversed(files):
-        s3.put_object(Bucket=bucket, Key=prefix + file.name, Body=file.content)
+    for name in reversed(files):
+        s3.put_object(Bucket=bucket, Key=prefix + name, Body=files[name])

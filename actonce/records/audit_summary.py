@@ -3,21 +3,17 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-from botocore.exceptions import ClientError
+from typing import Any, Final
 
 from actonce.messages.own_effects import moment
-from actonce.stack.clients import Stack
+from actonce.records.record_places import place
+from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_aws
 from actonce.terminal.errors import Failed, WrongUse
-from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce_core.records import timestamp
-
-if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
+from pipeline.audit.reading.places import is_uri
 
 NOT_AUDITED: Final = 2
 """`exit_status` of an audit that has not come to its end: its summary has a sentence, and no days,
@@ -47,48 +43,38 @@ def read_summary(results: str, at: Chosen = _NOT_CHOSEN) -> dict[str, Any]:
         WrongUse: there is none.
         Failed: there is one that cannot be read.
     """
-    if "://" in results:
-        summary = of_bucket(find_aws(at).client("s3"), results)
-    else:
-        summary = of_folder(Path(results))
+    summary = summary_in(results, find_aws(at) if is_uri(results) else None)
     if summary is None:
         raise WrongUse(f"{results} holds no {_NAME}: name the folder that an audit wrote.")
+    return summary
+
+
+def summary_in(results: str, aws: Aws | None) -> dict[str, Any] | None:
+    """The summary of an audit in a folder, or below `s3://bucket/prefix/`; None: there is none.
+
+    Args:
+        results: the folder's name.
+        aws: where the bucket is; None: it is a folder here.
+
+    Raises:
+        WrongUse: the URI names no bucket.
+        Failed: there is one that cannot be read.
+    """
+    text = place(results, aws).read(_NAME)
+    if text is None:
+        return None
+    try:
+        summary = json.loads(text)
+    except ValueError as error:
+        raise Failed(f"{_NAME} of {results} is no JSON ({error}): run the audit again.") from error
+    if not isinstance(summary, dict):
+        raise Failed(f"{_NAME} of {results} is no summary: run the audit again.")
     return summary
 
 
 def has_ended(summary: Mapping[str, Any]) -> bool:
     """Whether the audit has come to its end, and so says anything of the records."""
     return summary.get("exit_status") != NOT_AUDITED
-
-
-def of_folder(folder: Path) -> dict[str, Any] | None:
-    """The summary of an audit in a folder; None: there is none.
-
-    Raises:
-        Failed: there is one that cannot be read.
-    """
-    try:
-        text = (folder / _NAME).read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return _parsed(text, str(folder))
-
-
-def of_bucket(s3: "S3Client", uri: str) -> dict[str, Any] | None:
-    """The summary of an audit below `s3://bucket/prefix/`; None: there is none.
-
-    Raises:
-        WrongUse: the URI names no bucket.
-        Failed: there is one that cannot be read.
-    """
-    bucket, prefix = bucket_and_prefix(uri)
-    try:
-        answer = s3.get_object(Bucket=bucket, Key=prefix + _NAME)
-    except ClientError as error:
-        if error.response["Error"]["Code"] in {"NoSuchKey", "NoSuchBucket"}:
-            return None
-        raise
-    return _parsed(answer["Body"].read(), uri)
 
 
 def last_of(stack: Stack, own: Path | None) -> tuple[str, dict[str, Any]] | None:
@@ -109,23 +95,23 @@ def last_of(stack: Stack, own: Path | None) -> tuple[str, dict[str, Any]] | None
     """
     bucket = stack.outputs.get("AuditBucketName")
     if own is not None:
-        place, summary = f"{own}/", of_folder(own)
+        results = f"{own}/"
     elif bucket is not None:
-        place = f"s3://{bucket}/audit/"
-        summary = of_bucket(stack.aws.client("s3"), place)
+        results = f"s3://{bucket}/audit/"
     else:
         return None
+    summary = summary_in(results, stack.aws)
     if summary is None:
         return None
     made, created = moment(summary.get("generated_at")), stack.created_at()
     if made is None:
-        raise Failed(f"The audit in {place} does not say when it was made: run the audit again.")
+        raise Failed(f"The audit in {results} does not say when it was made: run the audit again.")
     if made < created:
         raise Failed(
-            f"The audit in {place} is another stack's: it was made at {timestamp(made)}, before "
+            f"The audit in {results} is another stack's: it was made at {timestamp(made)}, before "
             f"this stack ({timestamp(created)}). Run the audit again."
         )
-    return place, summary
+    return results, summary
 
 
 def of_demo(stack: Stack) -> Path | None:
@@ -139,13 +125,3 @@ def of_demo(stack: Stack) -> Path | None:
     except OSError:
         return None
     return results if is_of_now else None
-
-
-def _parsed(text: bytes, where: str) -> dict[str, Any]:
-    try:
-        summary = json.loads(text)
-    except ValueError as error:
-        raise Failed(f"{_NAME} of {where} is no JSON ({error}): run the audit again.") from error
-    if not isinstance(summary, dict):
-        raise Failed(f"{_NAME} of {where} is no summary: run the audit again.")
-    return summary

@@ -1,24 +1,22 @@
 """Whether the files that audits have judged are still what they were, by the chain of digests."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from botocore.exceptions import ClientError
 
-from actonce.records.audit_summary import of_bucket, of_folder
+from actonce.records.audit_summary import summary_in
+from actonce.records.record_places import Bucket, Place, place
 from actonce.stack.clients import Aws
 from actonce.terminal.errors import Failed, WrongUse
-from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce_core.records import timestamp
 from actonce_core.transient import error_code
 from pipeline.audit.reading import places
 from pipeline.audit.reading.listing import File, from_root, listed
-from pipeline.audit.reading.places import Found, is_uri
+from pipeline.audit.reading.places import is_uri
 from pipeline.audit.results.digests import (
     FOLDER,
     NAME,
@@ -30,74 +28,6 @@ from pipeline.audit.results.digests import (
     has_expired,
 )
 from pipeline.errors import CannotAudit
-
-if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
-
-
-@dataclass(frozen=True, slots=True)
-class _Bucket:
-    """What is below `s3://<bucket>/<prefix>`, as a `places.Place` tells it and creates."""
-
-    s3: "S3Client"
-    bucket: str
-    prefix: str
-
-    def files(self) -> list[Found]:
-        pages = self.s3.get_paginator("list_objects_v2").paginate(
-            Bucket=self.bucket, Prefix=self.prefix
-        )
-        return [
-            Found(
-                f"s3://{self.bucket}/{one['Key']}",
-                one["Key"].removeprefix(self.prefix),
-                one["Size"],
-            )
-            for page in pages
-            for one in page.get("Contents", [])
-        ]
-
-    def read(self, path: str) -> str | None:
-        try:
-            answer = self.s3.get_object(Bucket=self.bucket, Key=self.prefix + path)
-        except ClientError as error:
-            if error_code(error) in {"NoSuchKey", "NoSuchBucket"}:
-                return None
-            raise
-        return answer["Body"].read().decode("utf-8", "replace")
-
-    def create(self, path: str, text: str) -> None:
-        self.s3.put_object(
-            Bucket=self.bucket, Key=self.prefix + path, Body=text.encode(), IfNoneMatch="*"
-        )
-
-    def hashes(self, paths: Sequence[str]) -> dict[str, str]:
-        """SHA-256 of objects, by their paths as they are listed."""
-
-        def one(path: str) -> str:
-            key = path.removeprefix(f"s3://{self.bucket}/")
-            told = hashlib.sha256()
-            for piece in self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].iter_chunks(2**20):
-                told.update(piece)
-            return told.hexdigest()
-
-        with ThreadPoolExecutor(8) as pool:
-            return dict(zip(paths, pool.map(one, paths), strict=True))
-
-
-Place = places.Place | _Bucket
-
-
-def place(name: str, aws: Aws | None) -> Place:
-    """A folder here, or what an `s3://` URI names.
-
-    Args:
-        name: of it.
-        aws: where the bucket is; None: there is none.
-    """
-    if aws is None or not is_uri(name):
-        return places.place(None, name)
-    return _Bucket(aws.client("s3"), *bucket_and_prefix(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +98,7 @@ def read_chain(results: str, aws: Aws | None, head: str | None) -> Chain:
     except CannotAudit:
         names = []
     texts = {name: folder.read(name) or "" for name in names}
-    if aws is not None and is_uri(results):
-        summary = of_bucket(aws.client("s3"), results)
-    else:
-        summary = of_folder(Path(results))
-    last = (summary or {}).get("digest")
+    last = (summary_in(results, aws) or {}).get("digest")
     if not texts and last is None:
         raise WrongUse(f"{results} holds no {FOLDER}: an audit of days that are over writes them.")
     chain = chain_of(texts)
@@ -248,4 +174,4 @@ def accept(verified: Verified, results: str, aws: Aws | None, root: str) -> dict
 
 
 def _hashes(records: Place, paths: Sequence[str]) -> dict[str, str]:
-    return records.hashes(paths) if isinstance(records, _Bucket) else places.hashes(None, paths)
+    return records.hashes(paths) if isinstance(records, Bucket) else places.hashes(None, paths)
