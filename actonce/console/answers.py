@@ -1,4 +1,4 @@
-"""What a view is asked, and the answers that views give: a page, a part of one, elsewhere."""
+"""What a browser asks a view for, and what a view answers: a page, a part of one, a redirect."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,30 +10,29 @@ from actonce.console.context import Context
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What an address or a form asks for.
+class ViewRequest:
+    """The fields of an address or a form.
 
     Attributes:
-        fields: of the address of what is only shown, else of the form; a name may come several
-            times. What the address's path names is among them.
-        by_script: htmx asks, and puts the answer into a page.
+        fields: of a GET's query or a POST's form, and of the path; a name may have several values.
+        by_script: whether htmx asks, and puts the answer into a page.
     """
 
     fields: Mapping[str, Sequence[str]]
     by_script: bool
 
     def one(self, name: str) -> str:
-        """A field that comes once; empty if it does not come."""
+        """The first value of a field; empty where there is none."""
         return self.fields.get(name, [""])[0]
 
     def number(self, name: str) -> int:
-        """A number; 0 where it is none."""
+        """A field's number; 0 where it is no number."""
         text = self.one(name)
         return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
     @property
     def message_id(self) -> str:
-        """Of the message whose page is asked for.
+        """The id in the address of a message's page.
 
         Raises:
             Refused: it is empty.
@@ -45,17 +44,15 @@ class Asked:
 
 
 class Refused(Exception):
-    """What is asked for is not done, or cannot be shown; nothing was changed.
+    """A view cannot do or show what it was asked for; it changed nothing.
 
     Attributes:
-        sentence: why.
         status: of HTTP.
-        back: the address of the list that it was chosen from; None: the same address again.
+        back: where the error page leads back to; None: the same address again.
     """
 
     def __init__(self, sentence: str, status: int = 422, back: str | None = None) -> None:
         super().__init__(sentence)
-        self.sentence = sentence
         self.status = status
         self.back = back
 
@@ -65,8 +62,8 @@ def page(context: Context, template: str, /, code: int = 200, **values: Any) -> 
     return Response(context.render(template, values), code, media_type="text/html")
 
 
-def elsewhere(asked: Asked, address: str) -> Response:
-    """To another address; htmx is told in a header of its own, for it would follow in place."""
-    if asked.by_script:
+def elsewhere(request: ViewRequest, address: str) -> Response:
+    """Redirect; htmx is told by a header of its own, for it would swap in what it is led to."""
+    if request.by_script:
         return Response(status_code=204, headers={"HX-Redirect": address})
     return RedirectResponse(address, 303)

@@ -1,4 +1,4 @@
-"""The console's addresses, and what is told where something fails."""
+"""The console's addresses, and the answer where a view fails."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from actonce.console.access import Access
-from actonce.console.answers import Asked, Refused, page
+from actonce.console.answers import Refused, ViewRequest, page
 from actonce.console.context import Context
 from actonce.console.views import audit, dead_letters, first, jobs, message, messages, unstarted
 from actonce.stack.aws_errors import error_text
@@ -30,15 +30,15 @@ from actonce.terminal.errors import Failed, WrongUse
 
 _STATIC = Path(__file__).parent / "static"
 _LAST_SECONDS = 10.0
-"""For what was begun to come to its end, when the console is ended."""
+"""For a running job to finish what it has begun, when the console ends."""
 
 MOST_AT_ONCE: Final = 32
-"""Views that may ask AWS at the same time; what asks nobody has threads of its own."""
+"""Views that may call AWS at the same time; the others have threads of their own."""
 
 LONGEST_SECONDS: Final = 30.0
-"""For a view that asks AWS; what it has begun goes on, and nobody waits for it."""
+"""For a view that calls AWS; what it has begun goes on, and nobody waits for it."""
 
-View = Callable[[Context, Asked], Response]
+View = Callable[[Context, ViewRequest], Response]
 
 _SHOWS: dict[str, View] = {
     "/": first.first,
@@ -67,14 +67,14 @@ _CHANGES: dict[str, View] = {
     "/jobs/{number}/stop": jobs.stop,
 }
 _AT_HAND: Final = frozenset({jobs.list_, jobs.job, jobs.now, jobs.stop, messages.find})
-"""Views that ask nobody."""
+"""Views that call no AWS."""
 
 
 def app(context: Context, token: str, port: int) -> ASGIApp:
-    """The application, behind what decides who may ask it.
+    """The application, behind `Access`, which decides who may ask it.
 
-    Where the console may only read, what changes something has no address at all; and should
-    anything slip through, its call of AWS is refused (`read_only`).
+    A read-only console has no address that changes anything; and should something slip through,
+    the clients refuse the call (`read_only`).
     """
     posts = {"/scan": first.scan} | ({} if context.read_only else _CHANGES)
     asking = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="views")
@@ -100,13 +100,13 @@ def app(context: Context, token: str, port: int) -> ASGIApp:
 
 
 async def _answer(context: Context, asking: Executor, view: View, request: Request) -> Response:
-    """What a view answers; what fails in it is told in one sentence, where the view would stand.
+    """What a view answers; if it fails, one sentence stands where the view would.
 
     Args:
-        context: what it is called with.
-        asking: runs what asks AWS.
+        context: handed to the view.
+        asking: runs views that call AWS.
         view: the view.
-        request: what was asked for.
+        request: the browser's.
     """
     query = request.url.query
     if request.method == "POST":
@@ -116,41 +116,33 @@ async def _answer(context: Context, asking: Executor, view: View, request: Reque
             return Response()  # nobody is there to get it
     fields = parse_qs(query, keep_blank_values=True)
     fields |= {name: [text] for name, text in request.path_params.items()}
-    asked = Asked(fields, "hx-request" in request.headers)
+    of_view = ViewRequest(fields, "hx-request" in request.headers)
+    back = None
     try:
-        return await _viewed(asking, view, context, asked)
-    except Refused as refused:
-        return _failed(context, request, refused.sentence, refused.status, refused.back)
-    except WrongUse as error:
-        return _failed(context, request, str(error), 422)
-    except (Failed, ClientError, BotoCoreError, ResponseParserError) as error:
-        return _failed(context, request, error_text(error), 502)
-    except Exception as error:  # noqa: BLE001 - this view has a fault; the others go on
-        traceback.print_exception(error)
-        sentence = (
-            f"This view has failed ({type(error).__name__}); what happened is told in the terminal "
-            "in which the console was started."
-        )
-        return _failed(context, request, sentence, 500)
-
-
-async def _viewed(asking: Executor, view: View, context: Context, asked: Asked) -> Response:
-    """What the view answers.
-
-    Raises:
-        Refused: AWS has not answered in time.
-    """
-    if view in _AT_HAND:
-        return await run_in_threadpool(view, context, asked)
-    answer = asyncio.get_running_loop().run_in_executor(asking, view, context, asked)
-    try:
+        if view in _AT_HAND:
+            return await run_in_threadpool(view, context, of_view)
+        answer = asyncio.get_running_loop().run_in_executor(asking, view, context, of_view)
         return await asyncio.wait_for(answer, LONGEST_SECONDS)
-    except TimeoutError as error:
+    except TimeoutError:
+        status = 504
         sentence = (
             f"AWS has not answered for {LONGEST_SECONDS:.0f} s: look again. What was asked for may "
             "still be begun."
         )
-        raise Refused(sentence, 504) from error
+    except Refused as refused:
+        status, sentence, back = refused.status, str(refused), refused.back
+    except WrongUse as error:
+        status, sentence = 422, str(error)
+    except (Failed, ClientError, BotoCoreError, ResponseParserError) as error:
+        status, sentence = 502, error_text(error)
+    except Exception as error:  # noqa: BLE001 - the other views go on
+        traceback.print_exception(error)
+        status = 500
+        sentence = (
+            f"This view has failed ({type(error).__name__}); what happened is told in the terminal "
+            "in which the console was started."
+        )
+    return _failed(context, request, sentence, status, back)
 
 
 def _failed(

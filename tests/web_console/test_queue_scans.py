@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from actonce.console import queue_scans as module
-from actonce.console.answers import Asked
+from actonce.console.answers import ViewRequest
 from actonce.console.queue_scans import KEPT, SMALL, QueueScans, ScanState, first_number
 from actonce.messages.filters import Listing
 from actonce.stack.clients import Stack
@@ -49,7 +49,7 @@ def test_no_console_counts_its_snapshots_from_where_another_did() -> None:
     assert len(numbers) == 9
     # Each of them is a number to whoever asks for it by its address.
     assert {
-        Asked({"snapshot": [str(one)]}, by_script=False).number("snapshot") for one in numbers
+        ViewRequest({"snapshot": [str(one)]}, by_script=False).number("snapshot") for one in numbers
     } == numbers
 
 

@@ -2,12 +2,12 @@
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, page
+from actonce.console.answers import ViewRequest, page
 from actonce.console.context import Context
 from actonce.records import audit_summary
 
 
-def audit(context: Context, _: Asked) -> Response:
+def audit(context: Context, _: ViewRequest) -> Response:
     """Its sentence, its days and its alarms.
 
     Raises:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from actonce.console.context import Context
-from actonce.console.views.queue_view import QueueView, Scope, group_options
+from actonce.console.views.queue_view import QueueView
 from actonce.messages.dead_letters import REASONS, DeadLetter
 from actonce.messages.filters import Listing
 from actonce.messages.message_summary import as_argument
@@ -34,19 +34,10 @@ def command_of_one(
     )
 
 
-def _command(
-    context: Context, scope: Scope, chosen: Sequence[DeadLetter], decision: str, note: str
-) -> str:
-    """Of several that were ticked, one for each."""
-    if not scope.all:
-        return "\n".join(
-            command_of_one(context, one.message_id, one.execution_name, decision, note)
-            for one in chosen
-        )
-    told = f" --note {shlex.quote(note)}" if note else ""
-    return (
-        f"actonce dead-letters {decision} {group_options(scope, chosen)}{told}"
-        f"{context.place.options}"
+def _command(context: Context, chosen: Sequence[DeadLetter], decision: str, note: str) -> str:
+    return "\n".join(
+        command_of_one(context, one.message_id, one.execution_name, decision, note)
+        for one in chosen
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from starlette.responses import Response
 
 from actonce.console import context as contexts
-from actonce.console.answers import Asked, elsewhere, page
+from actonce.console.answers import ViewRequest, elsewhere, page
 from actonce.console.context import QUEUES, Context, QueueName
 from actonce.console.queue_scans import A_MOMENT
 from actonce.console.templating import address
@@ -13,22 +13,22 @@ from actonce.console.views.dead_letters import command_of_one
 from actonce.messages.filters import grouped
 
 
-def first(context: Context, _: Asked) -> Response:
+def first(context: Context, _: ViewRequest) -> Response:
     """What waits; the stack's state comes after it, for it takes a dozen calls."""
     return page(context, "first.html.j2", **_waiting(context))
 
 
-def waiting(context: Context, _: Asked) -> Response:
+def waiting(context: Context, _: ViewRequest) -> Response:
     """The part of it that tells what waits, again."""
     return page(context, "waiting.html.j2", **_waiting(context))
 
 
-def stack(context: Context, _: Asked) -> Response:
+def stack(context: Context, _: ViewRequest) -> Response:
     """The part of it that tells how the stack is."""
     return page(context, "stack.html.j2", status=context.status.get())
 
 
-def stopped(context: Context, _: Asked) -> Response:
+def stopped(context: Context, _: ViewRequest) -> Response:
     """The part of it that tells which executions ended before anybody had decided."""
     found = context.stopped.get()
     commands = [
@@ -44,15 +44,15 @@ def stopped(context: Context, _: Asked) -> Response:
     )
 
 
-def scan(context: Context, asked: Asked) -> Response:
+def scan(context: Context, request: ViewRequest) -> Response:
     """Read a queue again because somebody asks, here or on a message's page."""
     for queue in QUEUES:
-        if queue.replace("_", "-") == asked.one("queue"):
+        if queue.replace("_", "-") == request.one("queue"):
             context.scans(queue).scan()
             context.scans(queue).wait(A_MOMENT)
     context.counts.expire()
-    message_id = asked.one("message")
-    return elsewhere(asked, address("/message", id=message_id) if message_id else "/")
+    message_id = request.one("message")
+    return elsewhere(request, address("/message", id=message_id) if message_id else "/")
 
 
 def _waiting(context: Context) -> dict[str, Any]:

@@ -2,38 +2,38 @@
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, Refused, elsewhere, page
+from actonce.console.answers import Refused, ViewRequest, elsewhere, page
 from actonce.console.context import Context
 from actonce.console.jobs import Job
 from actonce.console.templating import address
 from actonce.console.views.queue_view import page_of
 
 
-def list_(context: Context, _: Asked) -> Response:
+def list_(context: Context, _: ViewRequest) -> Response:
     """All that this console still knows."""
     jobs = [(job, job.progress()) for job in context.jobs.all()]
     return page(context, "jobs.html.j2", jobs=jobs)
 
 
-def job(context: Context, asked: Asked) -> Response:
+def job(context: Context, request: ViewRequest) -> Response:
     """One of them."""
-    return _page(context, asked, "job.html.j2")
+    return _page(context, request, "job.html.j2")
 
 
-def now(context: Context, asked: Asked) -> Response:
+def now(context: Context, request: ViewRequest) -> Response:
     """The part of its page that changes while it runs."""
-    return _page(context, asked, "job_now.html.j2")
+    return _page(context, request, "job_now.html.j2")
 
 
-def stop(context: Context, asked: Asked) -> Response:
+def stop(context: Context, request: ViewRequest) -> Response:
     """Stop it; what it has not come to stays as it was."""
-    found = _found(context, asked)
+    found = _found(context, request)
     context.jobs.stop(found)
-    return elsewhere(asked, f"/jobs/{found.number}")
+    return elsewhere(request, f"/jobs/{found.number}")
 
 
-def _found(context: Context, asked: Asked) -> Job:
-    found = context.jobs.get(asked.number("number"))
+def _found(context: Context, request: ViewRequest) -> Job:
+    found = context.jobs.get(request.number("number"))
     if found is None:
         sentence = (
             "There is no such job: this console forgets them when it ends, and old ones before."
@@ -42,8 +42,8 @@ def _found(context: Context, asked: Asked) -> Job:
     return found
 
 
-def _page(context: Context, asked: Asked, template: str) -> Response:
-    found = _found(context, asked)
+def _page(context: Context, request: ViewRequest, template: str) -> Response:
+    found = _found(context, request)
     progress = found.progress()
     # Those that did not come to their end first: they are what somebody has to look at.
     outcomes = sorted(progress.outcomes, key=lambda one: one.happened)
@@ -53,6 +53,6 @@ def _page(context: Context, asked: Asked, template: str) -> Response:
         job=found,
         progress=progress,
         done=len(outcomes),
-        shown=page_of(outcomes, asked.number("page")),
+        shown=page_of(outcomes, request.number("page")),
         page_link=lambda to: address(f"/jobs/{found.number}", page=to),
     )

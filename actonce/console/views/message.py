@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, page
+from actonce.console.answers import ViewRequest, page
 from actonce.console.context import Context
 from actonce.console.machine_picture import machine_picture
 from actonce.console.views.dead_letters import DECISIONS, command_of_one
@@ -38,7 +38,7 @@ _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
 """Seconds between two looks: while it goes on by itself, and while a person has to decide."""
 
 MOST_LOOKS = 30
-"""After as many nothing that may go on was found, and a page looks again only when it is asked."""
+"""For a message that is nowhere; after as many its page looks again only when somebody asks."""
 
 _LOGS_KEPT = 64
 """Messages of which the log, which is slow, was read because somebody asked; told until again."""
@@ -46,19 +46,19 @@ _LOGS_KEPT = 64
 PICTURE = sources() / "docs" / "pictures" / "process_message.svg"
 
 
-def message(context: Context, asked: Asked) -> Response:
-    """All of it but the starter's log, which the page asks for when it is there."""
-    return _page(context, "message.html.j2", asked, _story(context, asked))
+def message(context: Context, request: ViewRequest) -> Response:
+    """All of it but the starter's log, for which the page asks once it is shown."""
+    return _page(context, "message.html.j2", request, _story(context, request))
 
 
-def now(context: Context, asked: Asked) -> Response:
+def now(context: Context, request: ViewRequest) -> Response:
     """How it is now, while it is not over."""
-    return _page(context, "message_now.html.j2", asked, _story(context, asked))
+    return _page(context, "message_now.html.j2", request, _story(context, request))
 
 
-def log(context: Context, asked: Asked) -> Response:
+def log(context: Context, request: ViewRequest) -> Response:
     """The same, and what the starter's log has of it now."""
-    story = _story(context, asked)
+    story = _story(context, request)
     told = with_log(context.stack, story)
     context.with_log.pop(story.message_id, None)
     context.with_log[story.message_id] = told
@@ -66,13 +66,13 @@ def log(context: Context, asked: Asked) -> Response:
         context.with_log.pop(old, None)
     if told.conflicts and not any(one.is_conflict for one in story.unstarted):
         # The log tells of something that was not found in UnstartedQueue.
-        story = _story(context, asked, is_missed=True)
-    return _page(context, "message_now.html.j2", asked, story)
+        story = _story(context, request, is_missed=True)
+    return _page(context, "message_now.html.j2", request, story)
 
 
-def raw(context: Context, asked: Asked) -> Response:
+def raw(context: Context, request: ViewRequest) -> Response:
     """Input, output, error, cause and every event as Step Functions has them."""
-    execution = history.find_execution_of(context.stack, asked.message_id)
+    execution = history.find_execution_of(context.stack, request.message_id)
     events, unread = [], None
     if execution is not None:
         try:
@@ -90,27 +90,27 @@ def raw(context: Context, asked: Asked) -> Response:
     )
 
 
-def _story(context: Context, asked: Asked, *, is_missed: bool = False) -> Story:
+def _story(context: Context, request: ViewRequest, *, is_missed: bool = False) -> Story:
     """Its story but for the log, with what is known to lie in UnstartedQueue."""
     context.scan_if_changed("unstarted", is_missed=is_missed)
     latest = context.unstarted.latest
     seen = Seen()
     if latest is not None:
         seen = Seen(latest.entries, latest.held_elsewhere, latest.at)
-    return read_story(context.stack, asked.message_id, context.own, log=False, unstarted=seen)
+    return read_story(context.stack, request.message_id, context.own, log=False, unstarted=seen)
 
 
-def _page(context: Context, template: str, asked: Asked, story: Story) -> Response:
+def _page(context: Context, template: str, request: ViewRequest, story: Story) -> Response:
     log_read = context.with_log.get(story.message_id)
     if log_read is not None:
         unread = dict(story.unread)
         if "log" in log_read.unread:
             unread["log"] = log_read.unread["log"]
         story = replace(story, lines=log_read.lines, unread=unread)
-    looks, is_nowhere = asked.number("looks"), story.execution is None and story.row is None
+    looks, is_nowhere = request.number("looks"), story.execution is None and story.row is None
     every = _every(context, story, looks)
     values: dict[str, Any] = {
-        "asked": asked.message_id,
+        "asked": request.message_id,
         "story": story,
         "log_read": log_read is not None,
         "every": every,

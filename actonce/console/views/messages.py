@@ -5,7 +5,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, Refused, elsewhere, page
+from actonce.console.answers import Refused, ViewRequest, elsewhere, page
 from actonce.console.context import Context
 from actonce.console.templating import address
 from actonce.console.views.dead_letters import VIEW
@@ -16,16 +16,16 @@ from actonce.messages.recent import page as page_of
 _PAGE: Final = 50
 
 
-def list_(context: Context, asked: Asked) -> Response:
+def list_(context: Context, request: ViewRequest) -> Response:
     """A page of them; what is asked for is in the address.
 
     Those that wait for a decision are the dead letters: Step Functions cannot list them.
     """
-    status = asked.one("status") or None
+    status = request.one("status") or None
     if status == WAITING:
-        return elsewhere(asked, VIEW.path)
-    day = asked.one("day") or None
-    cursor = asked.one("cursor") or None
+        return elsewhere(request, VIEW.path)
+    day = request.one("day") or None
+    cursor = request.one("cursor") or None
     found = page_of(
         context.stack,
         status=status,
@@ -52,10 +52,10 @@ def list_(context: Context, asked: Asked) -> Response:
     )
 
 
-def find(_: Context, asked: Asked) -> Response:
+def find(_: Context, request: ViewRequest) -> Response:
     """A message by its whole id, blanks and all; whether there is one its own page tells."""
-    text = asked.one("q")
-    return elsewhere(asked, address("/message", id=text) if text.strip() else "/messages")
+    text = request.one("q")
+    return elsewhere(request, address("/message", id=text) if text.strip() else "/messages")
 
 
 def _day(text: str | None) -> Between:

@@ -13,11 +13,11 @@ from typing import Any, Generic, TypeVar
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, Refused, elsewhere, page
+from actonce.console.answers import Refused, ViewRequest, elsewhere, page
 from actonce.console.context import Context, QueueName
 from actonce.console.queue_scans import KEPT, ScanState, Snapshot
 from actonce.console.templating import action_name, address
-from actonce.messages.filters import E, Entry, Listing
+from actonce.messages.filters import E, Listing
 from actonce.messages.message_summary import Advice, advice_on, in_utc
 from actonce.operate.bulk import Bulk
 from actonce_core.records import timestamp
@@ -96,8 +96,8 @@ class QueueView(Generic[E]):
         kinds: names of what an entry's kind has.
         reasons: that a command line can name.
         actions: what can be done with entries, and what it means; all but the first want a note.
-        command: the command lines that do the same with what is chosen, given action and note; see
-            `group_options`.
+        command: the command lines that do the same with the entries that were ticked, given action
+            and note.
         task: what does it.
         why_not: why an action cannot be done with an entry, in sentences; None: it can.
     """
@@ -107,7 +107,7 @@ class QueueView(Generic[E]):
     kinds: Sequence[str]
     reasons: Sequence[str]
     actions: Mapping[str, str]
-    command: Callable[[Context, Scope, Sequence[E], str, str], str]
+    command: Callable[[Context, Sequence[E], str, str], str]
     task: Callable[[Context, Listing[E], str, str], Bulk[E]]
     why_not: Callable[[Context, E, str], str | None] = lambda *_: None
 
@@ -116,9 +116,9 @@ class QueueView(Generic[E]):
         """The address of the list."""
         return "/" + self.queue.replace("_", "-")
 
-    def list_(self, context: Context, asked: Asked) -> Response:
+    def list_(self, context: Context, request: ViewRequest) -> Response:
         """Those of one kind, or all: of the snapshot that is asked for, or of the newest."""
-        scope = self._scope(asked)
+        scope = self._scope(request)
         if not scope.snapshot:
             context.scan_if_changed(self.queue)
         state = context.scans(self.queue).state()
@@ -142,14 +142,14 @@ class QueueView(Generic[E]):
             is_sure=is_newest and state.is_sure(count),
             chosen=chosen,
             advice=advice.said,
-            page=page_of(chosen, asked.number("page")),
+            page=page_of(chosen, request.number("page")),
             page_link=lambda to: address(self.path, snapshot=number, page=to, **scope.kind),
             actions=self.offered(context, chosen, advice),
         )
 
-    def confirm(self, context: Context, asked: Asked) -> Response:
+    def confirm(self, context: Context, request: ViewRequest) -> Response:
         """What would be done: with which, how many, and by which command."""
-        action, scope = self._action(asked), self._scope(asked)
+        action, scope = self._action(request), self._scope(request)
         snapshot, chosen = self._chosen(context, scope)
         if snapshot is None:
             raise Refused(_GONE, 410, self.path)
@@ -171,26 +171,26 @@ class QueueView(Generic[E]):
             kind=scope.kind,
             fields=scope.query(),
             key=secrets.token_urlsafe(16),
-            page=page_of(chosen, asked.number("page")),
+            page=page_of(chosen, request.number("page")),
             page_link=lambda to: address(
                 f"{self.path}/decide", action=action, page=to, **scope.query()
             ),
             command=self._command(context, scope, snapshot, chosen, action, note),
         )
 
-    def act(self, context: Context, asked: Asked) -> Response:
+    def act(self, context: Context, request: ViewRequest) -> Response:
         """Do it with what was seen. A second click finds the first one's job."""
-        key, action, note = asked.one("key"), self._action(asked), asked.one("note").strip()
+        key, action, note = request.one("key"), self._action(request), request.one("note").strip()
         if not key:
             raise Refused("This form has no key. Open the page again.")
         # First: what it was begun with may be known no more, and something was done all the same.
         if begun := context.jobs.begun_with(key):
-            return elsewhere(asked, f"/jobs/{begun.number}")
+            return elsewhere(request, f"/jobs/{begun.number}")
         if self.wants_note(action) and not note:
             raise Refused("Say why: whoever reads the history later needs a note.")
         if len(note) > LONGEST_NOTE:
             raise Refused(f"Say why in {LONGEST_NOTE:,} characters at most: {len(note):,} came.")
-        scope = self._scope(asked)
+        scope = self._scope(request)
         snapshot, chosen = self._chosen(context, scope)
         self._check(context, chosen, action)
         job = context.jobs.begin(
@@ -200,7 +200,7 @@ class QueueView(Generic[E]):
             len(chosen),
             self.task(context, Listing(chosen, held_elsewhere=0), action, note),
         )
-        return elsewhere(asked, f"/jobs/{job.number}")
+        return elsewhere(request, f"/jobs/{job.number}")
 
     def offered(self, context: Context, chosen: Sequence[E], advice: Advice) -> dict[str, str]:
         """What can be done with one of them at least, and what it means; what is advised first."""
@@ -237,34 +237,41 @@ class QueueView(Generic[E]):
         note: str,
     ) -> str | None:
         """The command lines that do the same; None: there are none."""
-        if scope.all:
-            reason = scope.kind.get("reason")
-            is_unnamed = reason is not None and reason not in self.reasons
-            if (
-                snapshot is None
-                or snapshot.held_elsewhere
-                or is_unnamed
-                or any(visible(told) != told for told in scope.kind.values())
-            ):
-                return None
-        return self.command(context, scope, chosen, action, note)
+        if not scope.all:
+            return self.command(context, chosen, action, note)
+        reason = scope.kind.get("reason")
+        if (
+            snapshot is None
+            or snapshot.held_elsewhere
+            or (reason is not None and reason not in self.reasons)
+            or any(visible(told) != told for told in scope.kind.values())
+        ):
+            return None
+        kind = "".join(f" --{name} {shlex.quote(value)}" for name, value in scope.kind.items())
+        # Nothing that came later: SQS tells milliseconds, and only what is older is acted on.
+        before = max(one.since for one in chosen) + timedelta(milliseconds=1)
+        told = f" --note {shlex.quote(note)}" if note else ""
+        return (
+            f"actonce {self.path[1:]} {action} --all{kind} --before {timestamp(before)}{told}"
+            f"{context.place.options}"
+        )
 
     def _counted(self, chosen: Sequence[E]) -> str:
         return f"{len(chosen):,} {self.noun[len(chosen) != 1]}"
 
-    def _action(self, asked: Asked) -> str:
-        action = asked.one("action")
+    def _action(self, request: ViewRequest) -> str:
+        action = request.one("action")
         if action not in self.actions:
             raise Refused(f"Choose what to do: {', '.join(self.actions)}.")
         return action
 
-    def _scope(self, asked: Asked) -> Scope:
+    def _scope(self, request: ViewRequest) -> Scope:
         """What an address or a form means."""
         return Scope(
-            snapshot=asked.number("snapshot"),
-            kind={name: asked.one(name) for name in self.kinds if name in asked.fields},
-            entries=frozenset(asked.fields.get("entry", [])),
-            all=asked.one("scope") == "all",
+            snapshot=request.number("snapshot"),
+            kind={name: request.one(name) for name in self.kinds if name in request.fields},
+            entries=frozenset(request.fields.get("entry", [])),
+            all=request.one("scope") == "all",
         )
 
     def _chosen(self, context: Context, scope: Scope) -> tuple[Snapshot[E] | None, list[E]]:
@@ -286,14 +293,6 @@ class QueueView(Generic[E]):
         if not chosen:
             raise Refused("Nothing is ticked. Tick some, or choose all.", 422, self.path)
         return snapshot, chosen
-
-
-def group_options(scope: Scope, chosen: Sequence[Entry]) -> str:
-    """What has a command line act on what was shown of a kind, and on nothing that came later."""
-    told = "".join(f" --{name} {shlex.quote(value)}" for name, value in scope.kind.items())
-    # SQS tells milliseconds, and what waited before is meant, not what was sent that very moment.
-    before = max(one.since for one in chosen) + timedelta(milliseconds=1)
-    return f"--all{told} --before {timestamp(before)}"
 
 
 def how_far_read(queue: str, state: ScanState[Any]) -> str:

@@ -7,9 +7,9 @@ from typing import Final
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, Refused, page
+from actonce.console.answers import Refused, ViewRequest, page
 from actonce.console.context import Context
-from actonce.console.views.queue_view import QueueView, Scope, group_options, how_far_read
+from actonce.console.views.queue_view import QueueView, how_far_read
 from actonce.messages.difference import difference
 from actonce.messages.filters import Listing
 from actonce.messages.history import Execution
@@ -20,9 +20,9 @@ from actonce.operate.sending_back import SendingBack
 from actonce.stack.message_ids import message_reader
 
 
-def entry(context: Context, asked: Asked) -> Response:
+def entry(context: Context, request: ViewRequest) -> Response:
     """One of them whole; of a conflict also what was first, and how the two differ."""
-    name = asked.one("entry")
+    name = request.one("entry")
     found, state = None, context.unstarted.state()
     if state.latest is None or not any(one.entry == name for one in state.latest.entries):
         context.scan_if_changed("unstarted")
@@ -40,7 +40,6 @@ def entry(context: Context, asked: Asked) -> Response:
         first = started_first(context.stack, found.message_id)
     advice = advice_on(context.stack, found, differs_beside=True)
     actions = VIEW.offered(context, [found], advice)
-    one = Scope(0, {}, frozenset([found.entry]), all=False)
     return page(
         context,
         "unstarted_entry.html.j2",
@@ -48,7 +47,7 @@ def entry(context: Context, asked: Asked) -> Response:
         advice=advice.said,
         snapshot=state.latest.number,
         actions=actions,
-        commands=[_command(context, one, [found], action, "WHY") for action in actions],
+        commands=[_command(context, [found], action, "WHY") for action in actions],
         first=first,
         difference=difference(str(first.input.get("body", "")), found.queued.body)
         if isinstance(first, Execution) and found.queued.body
@@ -56,16 +55,10 @@ def entry(context: Context, asked: Asked) -> Response:
     )
 
 
-def _command(
-    context: Context, scope: Scope, chosen: Sequence[Unstarted], action: str, note: str
-) -> str:
-    if scope.all:
-        told = group_options(scope, chosen)
-    else:
-        told = " ".join(shlex.quote(one.entry) for one in chosen)
-    if action == "discard":
-        told += f" --note {shlex.quote(note)}"
-    return f"actonce unstarted {action} {told}{context.place.options}"
+def _command(context: Context, chosen: Sequence[Unstarted], action: str, note: str) -> str:
+    entries = " ".join(shlex.quote(one.entry) for one in chosen)
+    told = f" --note {shlex.quote(note)}" if action == "discard" else ""
+    return f"actonce unstarted {action} {entries}{told}{context.place.options}"
 
 
 def _task(
