@@ -10,7 +10,7 @@ import typer
 from actonce.cli import tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, of_a_stack
-from actonce.records.collect import STREAMS, Collected, Wanted
+from actonce.records.collect import STREAMS, CollectRequest, CollectResult
 from actonce.records.collect import collect as collect_streams
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
@@ -61,7 +61,7 @@ def collect(
 
         actonce collect --day yesterday --to records/ --effects-table gift-cards
     """
-    wanted = Wanted(
+    wanted = CollectRequest(
         days=_days(day, first, last),
         root=to,
         sent=sent,
@@ -83,7 +83,7 @@ def collect(
         raise Failed("Not everything could be collected; see above.")
 
 
-def _print(collected: Collected) -> None:
+def _print(collected: CollectResult) -> None:
     streams = list(next(iter(collected.lines.values())))
     rows = [
         (day.isoformat(), *("-" if lines[s] is None else f"{lines[s]:,}" for s in streams))

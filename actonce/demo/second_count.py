@@ -14,7 +14,7 @@ from typing import Any
 
 from actonce.demo.outcome import Outcome
 from actonce.demo.own import Own
-from actonce.records.collect import STREAMS, Wanted, collect
+from actonce.records.collect import STREAMS, CollectRequest, collect
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 
@@ -60,7 +60,7 @@ def count_again(  # noqa: PLR0913 - what a run has left
     now = datetime.now(UTC)
     since = _first_sent(sent)
     days = [since.date() + timedelta(days=n) for n in range((now.date() - since.date()).days + 1)]
-    wanted = Wanted(
+    wanted = CollectRequest(
         days=days,
         root=records,
         sent=sent,

@@ -22,7 +22,7 @@ from actonce.messages.message_summary import (
 from actonce.messages.story import Story, read_story
 from actonce.records import erasing
 from actonce.records.collect import EXECUTIONS_KEPT
-from actonce.records.erasing import Held
+from actonce.records.erasing import HoldingFile
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.locking.locks import COMPLETE, Outcome
@@ -46,7 +46,7 @@ class Erasing:
     stack: Stack
     story: Story
     row: Sequence[str]
-    records: Sequence[Held]
+    records: Sequence[HoldingFile]
 
     def run(self) -> int:
         """Erase it; how many records are other ones now. Ended early, it can be run again.
@@ -124,7 +124,7 @@ def look(stack: Stack, message_id: str) -> Erasing:
         raise Failed(" ".join(seen_nowhere(stack, story)))
     _refuse_open(stack, story)
     row = story.row or {}
-    found: list[Held] = []
+    found: list[HoldingFile] = []
     if bucket := stack.outputs.get("RecordsBucketName"):
         seen = (story.fingerprint or {}).get("first_seen")
         since = (datetime.fromisoformat(seen) - _CLOCKS_DIFFER).date() if seen else None

@@ -1,12 +1,12 @@
-"""Getting the five streams of some days through AWS's ordinary APIs, for the audit.
+"""Collects the streams of some days through AWS's ordinary APIs, for the audit.
 
 Each comes from where its part of the stack recorded it: deliveries from the starter's log,
 executions and dead letters from the executions' histories, rows from the table of a ledger or a
-lease, effects from the example's table, or from where a team says that its own are, sent from what
-`actonce send --record` wrote. Nothing is consumed, and nothing of it is changed.
+lease, effects from the example's table or a team's own, sent from what `actonce send --record`
+wrote. Collecting consumes and changes nothing of it.
 
-All but what was sent goes one way: a reader gives a stream's records, `_keep` puts each into the
-file of its day, and at its end the moment at which reading began.
+All but `sent` go one way: a reader yields a stream's records, and `_keep` puts each into the file
+of its day, which it ends with the moment at which reading began.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CollectRequest:
     """What to collect.
 
     Attributes:
@@ -62,7 +62,7 @@ class Wanted:
         root: the folder of the streams.
         sent: the folder that `actonce send --record` was given; None: none was.
         streams: names out of `STREAMS`; a stack without a ledger or a lease has no rows.
-        retry_for: seconds after which what AWS throttles is given up.
+        retry_for: seconds for which calls that AWS throttles are repeated.
         effects: where a team's own effects are; None: it did not say.
     """
 
@@ -75,12 +75,12 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class Collected:
+class CollectResult:
     """What was collected.
 
     Attributes:
-        lines: day to stream to the lines of its file; None where there is no file of this run.
-        missing: what was asked for and could not be got, a sentence each.
+        lines: of each stream's file of each day; None where this run wrote none.
+        missing: what could not be collected, a sentence each.
         notes: what a reader of the records has to know, a sentence each.
     """
 
@@ -97,16 +97,16 @@ class Collected:
         }
 
 
-def collect(stack: Stack, wanted: Wanted, now: datetime | None = None) -> Collected:
+def collect(stack: Stack, request: CollectRequest, now: datetime | None = None) -> CollectResult:
     """Collect the streams; a day collected again replaces its files, one by one.
 
-    A stream that cannot be got leaves the others alone, and its own files as they were. The day
-    before, if it was collected before it was over, is collected again: so no heartbeat is said
-    behind which something is missing.
+    A stream that cannot be read leaves the others alone, and its own files as they were. If the
+    day before was collected before it was over, it is collected again: so no heartbeat vouches for
+    records that are missing.
 
     Args:
         stack: whose.
-        wanted: what.
+        request: what to collect.
         now: the moment; None: by AWS's own clock.
 
     Raises:
@@ -114,23 +114,23 @@ def collect(stack: Stack, wanted: Wanted, now: datetime | None = None) -> Collec
             are no sent records where they are said to be.
         OSError: the folder cannot be written.
     """
-    unfinished = _unfinished(wanted)
+    unfinished = _unfinished(request)
     if unfinished is not None:
-        wanted = replace(wanted, days=[unfinished, *wanted.days])
-    run = _Run(stack, wanted, now or stack.aws.now())
+        request = replace(request, days=[unfinished, *request.days])
+    run = _Run(stack, request, now or stack.aws.now())
     run.check_folders()
     run.collect()
     return run.result
 
 
-def _unfinished(wanted: Wanted) -> date | None:
-    """The last day before those wanted that has files, if one of them ends before the day did."""
-    first = min(wanted.days)
-    for stream in sorted(wanted.streams - {"sent"}):
-        files = wanted.root.glob(f"{stream}/dt=????-??-??/{FILE_NAME}")
+def _unfinished(request: CollectRequest) -> date | None:
+    """The last earlier day that has files, if one of them ends before the day did."""
+    first = min(request.days)
+    for stream in sorted(request.streams - {"sent"}):
+        files = request.root.glob(f"{stream}/dt=????-??-??/{FILE_NAME}")
         days = [day for file in files if (day := _named(file.parent.name)) and day < first]
         if days:
-            *_, until = read_back(day_folder(wanted.root, stream, max(days)) / FILE_NAME)
+            *_, until = read_back(day_folder(request.root, stream, max(days)) / FILE_NAME)
             if until is not None and until < timestamp(_midnight(max(days) + timedelta(days=1))):
                 return max(days)
     return None
@@ -146,34 +146,36 @@ def _named(folder: str) -> date | None:
 @dataclass(slots=True)
 class _Run:
     stack: Stack
-    wanted: Wanted
+    request: CollectRequest
     now: datetime
-    result: Collected = field(init=False)
+    result: CollectResult = field(init=False)
     ended: dict[str, str] = field(default_factory=dict)
-    """The last time that an execution, or a row, has of a message; only where nothing else tells
-    when its effect was."""
+    """When the execution, or the row, of each message was last recorded; only where the effects
+    have no time of their own."""
 
     def __post_init__(self) -> None:
         has = STREAMS if self.stack.ledger_table else [one for one in STREAMS if one != "rows"]
-        streams = [stream for stream in has if stream in self.wanted.streams]
-        self.result = Collected({day: dict.fromkeys(streams) for day in sorted(self.wanted.days)})
+        streams = [stream for stream in has if stream in self.request.streams]
+        self.result = CollectResult(
+            {day: dict.fromkeys(streams) for day in sorted(self.request.days)}
+        )
 
     @property
     def until(self) -> datetime:
-        return _midnight(max(self.wanted.days)) + timedelta(days=1)
+        return _midnight(max(self.request.days)) + timedelta(days=1)
 
     def check_folders(self) -> None:
-        sent = self.wanted.sent
+        sent = self.request.sent
         if sent is not None and not (sent / "sent").is_dir():
             raise WrongUse(
                 f"--sent {sent}: there is no folder {sent / 'sent'}; name the one that actonce "
                 "send --record was given."
             )
-        for stream in sorted(self.wanted.streams):
+        for stream in sorted(self.request.streams):
             if stream == "sent" and (sent is None or self._sent_is_in_place()):
                 continue
-            for day in self.wanted.days:
-                others = files_of_others(self.wanted.root, stream, day)
+            for day in self.request.days:
+                others = files_of_others(self.request.root, stream, day)
                 if others:
                     raise WrongUse(
                         f"{others[0]} was not written by actonce collect, and records must not be "
@@ -200,7 +202,6 @@ class _Run:
             try:
                 read(wanted)
             except (ClientError, BotoCoreError, Failed) as error:
-                # One stream that AWS does not give must not keep the others from being collected.
                 self.result.missing.append(
                     f"{' and '.join(wanted)}: {error} (files that were there stay as they were)."
                 )
@@ -213,13 +214,14 @@ class _Run:
         *,
         is_of_now: bool = True,
     ) -> None:
-        """Put each record into the file of its stream and day, and tell of those without a day.
+        """Put each record into the file of its stream and day, and count those without a day.
 
         Args:
-            streams: whose records they may be.
-            days: a record of any other is left out.
-            records: all that there are of the days; of now: as they were when the run began.
-            is_of_now: whether they are, and the files may say so.
+            streams: of the records.
+            days: records of any other are left out.
+            records: all of those days.
+            is_of_now: whether they are as AWS had them when the run began, so that the files may
+                end with a heartbeat.
         """
         timeless: list[Record] = []
         with contextlib.ExitStack() as opened:
@@ -244,7 +246,7 @@ class _Run:
             )
 
     def _heartbeat(self, stream: str, day: date) -> Record:
-        """A day's file has all of the day from before the run began, and nothing of the next."""
+        """That a day's file has all of the day from before the run began."""
         until = min(self.now, _midnight(day) + timedelta(days=1))
         line = {"stream": stream, "version": 1, "at": timestamp(until), "event": HEARTBEAT}
         stack = self.stack.ledger_table or self.stack.state_machine
@@ -252,9 +254,9 @@ class _Run:
 
     @contextlib.contextmanager
     def _files(self, stream: str, days: Sequence[date]) -> Iterator[DayFiles]:
-        # Of a day that is over Step Functions tells less and less, and nothing that is new.
+        # Step Functions forgets executions of a day that is over, and adds none.
         forgets = stream in ("executions", "dead_letters")
-        with DayFiles(self.wanted.root, stream, days, keep_longer=forgets).replaced() as files:
+        with DayFiles(self.request.root, stream, days, keep_longer=forgets).replaced() as files:
             yield files
         for day, lines in files.lines.items():
             if day not in files.longer:
@@ -266,17 +268,14 @@ class _Run:
             )
 
     def _note_end(self, record: Record) -> None:
-        source, message_id = self.wanted.effects, record.get("message_id")
+        source, message_id = self.request.effects, record.get("message_id")
         if source is None or source.attributes.time is not None or message_id is None:
             return
         if record["stream"] in _TELL_WHEN:
             self.ended[message_id] = max(self.ended.get(message_id, ""), record["at"])
 
     def _days_after(self, kept_since: datetime, streams: Sequence[str], why: str) -> list[date]:
-        """The days whose records are still kept.
-
-        A day that is not is left alone: its file, if it has one, knows more than AWS does now.
-        """
+        """The days of which AWS still has all records; a file of any other has more, and stays."""
         gone = [day for day in self.result.lines if _midnight(day) < kept_since]
         if gone:
             of = f"{gone[0]}" if len(gone) == 1 else f"{gone[0]} to {gone[-1]}"
@@ -286,11 +285,11 @@ class _Run:
     # ----------------------------------------------------------------- sent
 
     def _sent_is_in_place(self) -> bool:
-        sent = self.wanted.sent
-        return sent is not None and sent.resolve() == self.wanted.root.resolve()
+        sent = self.request.sent
+        return sent is not None and sent.resolve() == self.request.root.resolve()
 
     def _sent(self, _: Sequence[str]) -> None:
-        root, source = self.wanted.root, self.wanted.sent
+        root, source = self.request.root, self.request.sent
         if source is None or self._sent_is_in_place():
             for day in self.result.lines:
                 files = files_of_others(root, "sent", day)
@@ -336,14 +335,11 @@ class _Run:
 
     def _log_retention(self) -> timedelta | None:
         name = self.stack.starter_log_group
-        pages = self.stack.logs.get_paginator("describe_log_groups").paginate(
+        groups = self.stack.logs.get_paginator("describe_log_groups").paginate(
             logGroupNamePrefix=name
         )
-        for page in pages:
-            for group in page["logGroups"]:
-                if group["logGroupName"] == name and "retentionInDays" in group:
-                    return timedelta(days=group["retentionInDays"])
-        return None
+        days = groups.search(f"logGroups[?logGroupName=='{name}'].retentionInDays")
+        return next((timedelta(days=one) for one in days), None)
 
     # ----------------------------------------------------------------- executions, dead letters
 
@@ -353,7 +349,7 @@ class _Run:
         gone: list[str] = []
 
         def told() -> Iterator[Record]:
-            stepfunctions, retry_for = self.stack.stepfunctions, self.wanted.retry_for
+            stepfunctions, retry_for = self.stack.stepfunctions, self.request.retry_for
             listed = []
             if self.stack.ledger_table is None:
                 between = (_midnight(days[0]), self.until)
@@ -376,7 +372,7 @@ class _Run:
     # ----------------------------------------------------------------- rows
 
     def _rows(self, streams: Sequence[str]) -> None:
-        """How each message stands now; of the day on which its row was last written."""
+        """How each message stands now, under the day on which its row was last written."""
         pages = self.stack.dynamodb.get_paginator("scan").paginate(
             TableName=self.stack.ledger_table or "",
             ConsistentRead=True,
@@ -405,7 +401,7 @@ class _Run:
                 "--effects-time, or collect executions and rows with them"
             )
         left_out: Counter[str] = Counter()
-        # A file is of when it was written, and who wrote it does not say of when.
+        # Nobody says when a team's file was written.
         is_of_now = not isinstance(source, EffectsFile)
         self._keep(streams, days, self._effects_of(source, left_out), is_of_now=is_of_now)
         sentences = {
@@ -423,8 +419,8 @@ class _Run:
 
     def _source(self) -> OwnEffects:
         """Where a team says that its effects are, or the example's table."""
-        if self.wanted.effects is not None:
-            return self.wanted.effects
+        if self.request.effects is not None:
+            return self.request.effects
         if self.stack.is_example:
             table, named = self.stack.appointments_table, Attributes(time="booked_at")
             return EffectsTable(self.stack.dynamodb, table, named)
@@ -435,8 +431,8 @@ class _Run:
         )
 
     def _effects_of(self, source: OwnEffects, left_out: Counter[str]) -> Iterator[Record]:
-        """Each effect; and how many are none, have no day, or have room for no second one."""
-        number, is_own = 0, self.wanted.effects is not None
+        """The record of each effect; counts in `left_out` what the notes tell."""
+        number, is_own = 0, self.request.effects is not None
         for effect in source.every():
             number += 1
             if effect is None:

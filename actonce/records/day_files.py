@@ -75,23 +75,20 @@ class DayFiles:
 
     def write(self, day: date | None, record: Mapping[str, Any]) -> None:
         """Add a record to its day's file."""
-        if day not in self.lines:
-            return
-        self._write(day, json_line(record))
+        if day in self.lines:
+            self.copy(day, [json_line(record)])
 
     def copy(self, day: date, lines: Iterable[bytes]) -> None:
         """Add lines as they are; one without its line feed gets it."""
         for line in lines:
             self._write(day, line if line.endswith(b"\n") else line + b"\n")
-
-    def _write(self, day: date, line: bytes) -> None:
-        self._file(day).write(line)
-        self.lines[day] += 1
-        self._sums[day] += _number(line)
+            self.lines[day] += 1
 
     def end(self, day: date, heartbeat: Mapping[str, Any]) -> None:
-        """Add what is no record, as the last line of a day's file."""
-        line = json_line(heartbeat)
+        """Add a heartbeat, which is no record, as the last line of a day's file."""
+        self._write(day, json_line(heartbeat))
+
+    def _write(self, day: date, line: bytes) -> None:
         self._file(day).write(line)
         self._sums[day] += _number(line)
 
@@ -138,10 +135,10 @@ class DayFiles:
 
 
 def read_back(file: Path) -> tuple[int, int, str | None]:
-    """What a file has: of how many records, by which sum of all lines, and its last heartbeat.
+    """A file's number of records, the sum of its lines' hashes, and the time of its heartbeat.
 
-    The sum is another one for other lines, in whatever order. -1, 0 and none where the file is not
-    there, or not whole.
+    The sum does not depend on the lines' order. -1, 0 and None where the file is not there, or not
+    whole.
     """
     lines, sums, last = 0, 0, b"{}"
     try:
@@ -158,5 +155,5 @@ def read_back(file: Path) -> tuple[int, int, str | None]:
 
 
 def _number(line: bytes) -> int:
-    """Of a line: the sums of two files' lines are the same only if the lines are."""
+    """The hash of a line: the sums of two files' lines are the same only if the lines are."""
     return int.from_bytes(hashlib.sha256(line).digest())

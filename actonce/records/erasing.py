@@ -37,7 +37,7 @@ _JUDGED: Final = ("message_id", "appointment_id", "booked_at")  # of an exported
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HoldingFile:
     """A file of records, and what it holds of a message.
 
     Attributes:
@@ -53,7 +53,7 @@ class Held:
     unread: int
 
 
-def held(s3: "S3Client", bucket: str, message_id: str, since: date | None) -> list[Held]:
+def held(s3: "S3Client", bucket: str, message_id: str, since: date | None) -> list[HoldingFile]:
     """The files that hold content of a message, or may; read line by line.
 
     Args:
@@ -93,7 +93,7 @@ def erase(s3: "S3Client", bucket: str, keys: Sequence[str], message_id: str) -> 
     return lines
 
 
-def _replace(s3: "S3Client", bucket: str, one: Held, new: IO[bytes]) -> None:
+def _replace(s3: "S3Client", bucket: str, one: HoldingFile, new: IO[bytes]) -> None:
     try:
         s3.put_object(Bucket=bucket, Key=one.key, Body=new, IfMatch=one.version)
     except ClientError as error:
@@ -117,7 +117,7 @@ def _keys(s3: "S3Client", bucket: str, since: date | None) -> Iterator[str]:
 
 def _copied(
     s3: "S3Client", bucket: str, key: str, message_id: str, new: IO[bytes] | None = None
-) -> Held:
+) -> HoldingFile:
     """What a file holds of the message as yet; without that, and packed alike, it goes to `new`."""
     answer = s3.get_object(Bucket=bucket, Key=key)
     told: Counter[str] = Counter()
@@ -137,8 +137,8 @@ def _copied(
                 if to is not None:
                     to.write(line)
         except (gzip.BadGzipFile, EOFError, zlib.error):
-            return Held(key, answer["ETag"], 0, 1)
-    return Held(key, answer["ETag"], told["erased"], told["unread"])
+            return HoldingFile(key, answer["ETag"], 0, 1)
+    return HoldingFile(key, answer["ETag"], told["erased"], told["unread"])
 
 
 def without_content(

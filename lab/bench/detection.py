@@ -27,7 +27,7 @@ from rich.console import Console
 
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
-from actonce.records.collect import Wanted, collect
+from actonce.records.collect import CollectRequest, collect
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed
@@ -101,7 +101,7 @@ class Audited:
         """Collect the day and put it into the bucket; the slot itself records the dead letters."""
         s3, bucket = self.stack.aws.client("s3"), self.stack.outputs["RecordsBucketName"]
         streams = frozenset({"deliveries", "executions", "effects"})
-        collected = collect(self.stack, Wanted([now.date()], self.folder, streams=streams))
+        collected = collect(self.stack, CollectRequest([now.date()], self.folder, streams=streams))
         if collected.missing:
             raise Failed(collected.missing[0])
         for file in self.folder.rglob("*.gz"):

@@ -14,7 +14,7 @@ import pytest
 from actonce.cli.collect import _days
 from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects
 from actonce.records import collect as module
-from actonce.records.collect import STREAMS, Collected, Wanted, collect
+from actonce.records.collect import STREAMS, CollectRequest, CollectResult, collect
 from actonce.records.day_files import day_folder
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
@@ -67,9 +67,9 @@ def delivery(message_id: str, at: datetime | str = TIME) -> dict[str, Any]:
     return {"stream": "deliveries", "version": 1, "at": time, "message_id": message_id}
 
 
-def run(stack: Stack, root: Path, *streams: str, **wanted: Any) -> Collected:
+def run(stack: Stack, root: Path, *streams: str, **wanted: Any) -> CollectResult:
     days = wanted.pop("days", [TODAY])
-    return collect(stack, Wanted(days, root, streams=frozenset(streams), **wanted), now=NOW)
+    return collect(stack, CollectRequest(days, root, streams=frozenset(streams), **wanted), now=NOW)
 
 
 def every_line(root: Path, stream: str, day: date = TODAY) -> list[dict[str, Any]]:
@@ -365,7 +365,7 @@ def test_a_day_collected_before_it_was_over_is_collected_again_with_the_next(
 ) -> None:
     """Else the next day's heartbeat would vouch for what this one's file lacks."""
     log(delivery("before", MIDNIGHT - timedelta(minutes=9)), MIDNIGHT - timedelta(minutes=9))
-    wanted = Wanted([YESTERDAY], tmp_path, streams=frozenset({"deliveries"}))
+    wanted = CollectRequest([YESTERDAY], tmp_path, streams=frozenset({"deliveries"}))
     collect(stack, wanted, now=MIDNIGHT - timedelta(minutes=5))
     log(delivery("after", MIDNIGHT - timedelta(minutes=1)), MIDNIGHT - timedelta(minutes=1))
     for days in ([YESTERDAY, TODAY], [TODAY]):
@@ -388,11 +388,11 @@ def test_the_moment_is_aws_s_whatever_clock_this_machine_has(
         type(stack.aws), "client", lambda _, name: sts if name == "sts" else client(name)
     )
     day = date(2026, 11, 21)
-    collect(stack, Wanted([day], tmp_path, streams=frozenset({"deliveries"})))
+    collect(stack, CollectRequest([day], tmp_path, streams=frozenset({"deliveries"})))
     assert every_line(tmp_path, "deliveries", day)[-1]["at"] == "2026-11-21T14:20:31.000Z"
     told["ResponseMetadata"]["HTTPHeaders"].clear()
     with pytest.raises(Failed, match="what time it is"):
-        collect(stack, Wanted([day], tmp_path, streams=frozenset({"deliveries"})))
+        collect(stack, CollectRequest([day], tmp_path, streams=frozenset({"deliveries"})))
 
 
 # --------------------------------------------------------------------------- as a whole
@@ -410,7 +410,7 @@ def test_records_that_came_another_way_are_never_counted_twice(
 
 
 def test_a_day_that_is_not_over_is_noted(stack: Stack, tmp_path: Path) -> None:
-    wanted = Wanted([TODAY], tmp_path, streams=frozenset({"deliveries"}))
+    wanted = CollectRequest([TODAY], tmp_path, streams=frozenset({"deliveries"}))
     before, after = (
         collect(stack, wanted, now=MIDNIGHT + timedelta(days=1, hours=1, seconds=seconds))
         for seconds in (-1, 0)

@@ -4,20 +4,24 @@ import asyncio
 import dataclasses
 import html
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import uvicorn
 from starlette.types import ASGIApp, Message
 
 from actonce.console.app import app
 from actonce.console.context import Context, Place
 from actonce.console.queue_scans import QueueScans, Snapshot
+from actonce.console.server import config_of, listening
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.unstarted import Unstarted
 from actonce.stack.clients import Aws, Stack
+from tests.embedded.waiting import DEADLINE, wait_until
 
 PORT = 8717
 TOKEN = "a-token-of-this-test"
@@ -175,6 +179,26 @@ class Client:
 def _read(scans: QueueScans[Any]) -> Snapshot[Any]:
     assert scans.latest is not None
     return scans.latest
+
+
+class Server:
+    """An application that is served on the loopback, in a thread, until `end`."""
+
+    def __init__(self, make: Callable[[int], ASGIApp]) -> None:
+        self._listener = listening(0)
+        self.address: tuple[str, int] = self._listener.getsockname()
+        self.uvicorn = uvicorn.Server(config_of(make(self.address[1])))
+        self._thread = threading.Thread(
+            target=self.uvicorn.run, args=([self._listener],), daemon=True
+        )
+        self._thread.start()
+        wait_until(lambda: self.uvicorn.started)
+
+    def end(self) -> None:
+        self.uvicorn.should_exit = True
+        self._thread.join(DEADLINE)
+        assert not self._thread.is_alive()
+        self._listener.close()
 
 
 def console_of(stack: Stack, folder: Path, *, reads: bool = True, **more: Any) -> Client:

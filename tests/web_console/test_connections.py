@@ -7,21 +7,20 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from actonce.console import connections, server
-from tests.embedded.waiting import wait_until
+from actonce.console import connections
+from tests.embedded.waiting import DEADLINE, wait_until
+from tests.web_console.asking import Server
 
-DEADLINE = 30
 LARGE = ["x" * 1_000_000] * 20
 
 
-class Served:
-    """A server in a thread of this process; it answers / at once, and /late once it may."""
+class Served(Server):
+    """It answers / at once, and /late once it may."""
 
     def __init__(self) -> None:
         self.asked_late, self.go_on = threading.Event(), threading.Event()
@@ -33,8 +32,7 @@ class Served:
                 Route("/late", self.late),
             ]
         )
-        self.listener = socket.create_server((server.LOOPBACK, 0))
-        self.server = uvicorn.Server(server.config_of(app))
+        super().__init__(lambda _: app)
 
     async def body(self, request: Request) -> Response:
         return Response(await request.body())
@@ -45,32 +43,27 @@ class Served:
         return PlainTextResponse("late")
 
     def connect(self, sent: str = "") -> socket.socket:
-        connected = socket.create_connection(self.listener.getsockname()[:2], DEADLINE)
+        connected = socket.create_connection(self.address, DEADLINE)
         connected.sendall(sent.encode())
         return connected
 
     @property
     def open(self) -> int:
-        return len(self.server.server_state.connections)
+        return len(self.uvicorn.server_state.connections)
 
     @property
     def at_work(self) -> int:
         """On how many connections it is not the client's turn."""
-        every = list(self.server.server_state.connections)
+        every = list(self.uvicorn.server_state.connections)
         return sum(isinstance(one, connections.Connection) and not one.waits for one in every)
 
 
 @pytest.fixture
 def served() -> Iterator[Served]:
     served = Served()
-    thread = threading.Thread(target=served.server.run, args=([served.listener],))
-    thread.start()
-    wait_until(lambda: served.server.started)
     yield served
     served.go_on.set()
-    served.server.should_exit = True
-    thread.join(DEADLINE)
-    assert not thread.is_alive()
+    served.end()
 
 
 def get(path: str) -> str:

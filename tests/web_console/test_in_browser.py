@@ -1,27 +1,23 @@
 """The console's pages in Chromium, on moto: keys, the focus, what is looked at again, no script."""
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import uvicorn
 
 from actonce.console.access import TOKEN as TOKEN_NAME
 from actonce.console.app import app
 from actonce.console.machine_picture import machine_picture
-from actonce.console.server import listening
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
 from tests.browser import Browser, Page, browser_or_skip
-from tests.embedded.waiting import wait_until
 from tests.support.queues import dead, row
-from tests.web_console.asking import TOKEN, Client
+from tests.web_console.asking import TOKEN, Client, Server
 from tests.web_console.conftest import FIRST, Open
 from tests.web_console.stacks import complete, rejected, retried_by_a_colleague, unstart
 from tests.web_console.test_machine_picture import STATIC, SVG, walked
 
-Opens = Callable[..., tuple[Page, Client, Callable[[], None]]]
+Opens = Callable[..., tuple[Page, Client, Server]]
 
 
 @pytest.fixture(scope="module")
@@ -30,39 +26,21 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opens(browser: Browser, console: Open, request: pytest.FixtureRequest) -> Iterator[Opens]:
+def opens(browser: Browser, console: Open, ledger: Stack) -> Iterator[Opens]:
     """Serves a console on a stack as it is then, and opens a page of it; and what ends it."""
-    ends: list[Callable[[], None]] = []
+    servers: list[Server] = []
     with browser.window() as page:
 
-        def opened(path: str = "/?", **more: Any) -> tuple[Page, Client, Callable[[], None]]:
-            stack = more.pop("stack", None) or request.getfixturevalue("ledger")
-            client = console(stack, **more)
-            listener = listening(0)
-            port: int = listener.getsockname()[1]
-            config = uvicorn.Config(
-                app(client.context, TOKEN, port),
-                log_level="critical",
-                ws="none",
-                timeout_graceful_shutdown=1,
-            )
-            server = uvicorn.Server(config)
-            thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-            thread.start()
-
-            def end() -> None:
-                server.should_exit = True
-                thread.join()
-                listener.close()
-
-            ends.append(end)
-            wait_until(lambda: server.started)
-            page.open(f"http://127.0.0.1:{port}{path}&{TOKEN_NAME}={TOKEN}")
-            return page, client, end
+        def opened(path: str = "/?", **more: Any) -> tuple[Page, Client, Server]:
+            client = console(ledger, **more)
+            server = Server(lambda port: app(client.context, TOKEN, port))
+            servers.append(server)
+            page.open(f"http://127.0.0.1:{server.address[1]}{path}&{TOKEN_NAME}={TOKEN}")
+            return page, client, server
 
         yield opened
-    for end in ends:
-        end()
+    for server in servers:
+        server.end()
 
 
 def letters(stack: Stack, number: int) -> None:
@@ -156,7 +134,7 @@ def test_a_page_that_is_filled_in_stands_still_says_its_age_and_loses_nothing_ty
     ledger: Stack, opens: Opens
 ) -> None:
     rejected(ledger)
-    page, client, end = opens("/message?id=m-1")
+    page, client, server = opens("/message?id=m-1")
     page.wait_for("document.querySelector('#now [data-key=u]')")  # the log has been read
     is_seen = "document.querySelector('#decide button.go').getBoundingClientRect().bottom < 900"
     assert page.evaluate(is_seen)
@@ -182,7 +160,7 @@ def test_a_page_that_is_filled_in_stands_still_says_its_age_and_loses_nothing_ty
     page.click("#decide input[value=resolve]")
     page.click("#note")
     page.type("a long story")
-    end()
+    server.end()
     page.click("#decide button.go")
     page.wait_for("!document.querySelector('#offline').hidden")
     assert "does not answer" in page.text("#offline")

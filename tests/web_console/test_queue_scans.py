@@ -135,25 +135,6 @@ def test_only_a_small_queue_that_may_have_changed_is_read_again(
         assert read.number == expected, messages
 
 
-def test_a_queue_of_the_same_length_is_read_again_for_what_was_not_found_in_it() -> None:
-    read = Reads(Listing(["a"], 0))
-    scans = QueueScans(read)
-    scan(scans)
-    for is_missed, expected in ((False, 1), (True, 2)):
-        scans.scan_if_changed(1, datetime.now(UTC), is_missed=is_missed)
-        scans.wait(30)
-        assert read.number == expected
-
-
-def test_where_a_scan_fails_it_is_told_and_what_was_read_before_stays() -> None:
-    scans = QueueScans(Reads(Listing(["a"], 0), FAILED))
-    scan(scans)
-    scan(scans)
-    assert scans.state().error == str(FAILED)
-    assert scans.latest is not None
-    assert scans.latest.entries == ["a"]
-
-
 def test_a_queue_is_read_once_for_each_count_however_often_a_page_asks() -> None:
     """Else what others held, or could not be read, would be hidden from them all the time."""
     read = Reads(Listing(["a"], 1))

@@ -126,10 +126,6 @@ function go(by) {
   to?.scrollIntoView({ block: "nearest" });
 }
 
-function all() {
-  document.getElementById("scope-all")?.click();
-}
-
 function tick() {
   const box = here()?.querySelector("input[type=checkbox]");
   if (!box) return;
@@ -144,7 +140,7 @@ const KEYS = {
   k: () => go(-1),
   o: () => here()?.querySelector("a")?.click(),
   x: tick,
-  a: all,
+  a: () => document.getElementById("scope-all")?.click(),
 };
 
 document.addEventListener("keydown", (event) => {
