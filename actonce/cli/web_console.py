@@ -9,7 +9,7 @@ import typer
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import of_a_stack
 from actonce.console.app import app
-from actonce.console.context import Context, Place
+from actonce.console.context import Context
 from actonce.console.server import open_in_browser, serve
 from actonce.records.audit_summary import of_demo
 from actonce.stack.endpoint import Chosen
@@ -50,9 +50,8 @@ def console(
         actonce console --stack-name shop --profile production --read-only
     """
     stack = find_stack(at, changes=not read_only)
-    place = Place(told=stack.where, options=stack.options, discarded=Path.cwd())
     context = Context(
-        stack, place, own=own.effects(stack), read_only=read_only, audit=of_demo(stack)
+        stack, Path.cwd(), own=own.effects(stack), read_only=read_only, audit=of_demo(stack)
     )
 
     def ready(address: str) -> None:

@@ -59,7 +59,9 @@ class Refused(Exception):
 
 def page(context: Context, template: str, /, code: int = 200, **values: Any) -> Response:
     """A page, or a part of one."""
-    return Response(context.render(template, values), code, media_type="text/html")
+    return Response(
+        context.templates.get_template(template).render(values), code, media_type="text/html"
+    )
 
 
 def elsewhere(request: ViewRequest, address: str) -> Response:

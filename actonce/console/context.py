@@ -10,7 +10,7 @@ from actonce.console.cache import Cache
 from actonce.console.jobs import Jobs
 from actonce.console.queue_scans import A_MOMENT, QueueScans
 from actonce.console.read_only import make_clients
-from actonce.console.templating import renderer
+from actonce.console.templating import environment
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.dead_letters import look as look_at_letters
 from actonce.messages.filters import Listing, Narrowing
@@ -58,27 +58,12 @@ class Stopped:
     is_whole: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the console works, as the person who started it said.
-
-    Attributes:
-        told: in one line; see `actonce.stack.endpoint.line`.
-        options: what a command line needs to work there, with a space before it, or nothing.
-        discarded: the folder for files of what is discarded.
-    """
-
-    told: str
-    options: str
-    discarded: Path
-
-
 class Context:
     """What all views share. Nothing is read yet but how the stack is to be reached.
 
     Args:
         stack: to look at.
-        place: where.
+        discarded: the folder for files of what is discarded.
         own: where a team's own effects are.
         read_only: whether changes are refused.
         audit: the folder of an audit's results that are of this stack; None: what its daily audit
@@ -94,13 +79,13 @@ class Context:
         counts: messages of each queue, in flight or not.
         stopped: see `Stopped`.
         with_log: the stories whose deliveries were read from the log last, by their ids.
-        render: draws a template of that name, with values.
+        templates: what pages are drawn by.
     """
 
     def __init__(  # noqa: PLR0913 - who works where, and how long it waits
         self,
         stack: Stack,
-        place: Place,
+        discarded: Path,
         *,
         own: OwnEffects | None = None,
         read_only: bool = False,
@@ -109,7 +94,7 @@ class Context:
         job_waits: float = 15.0,
     ) -> None:
         make_clients(stack.aws, read_only=read_only)
-        self.stack, self.place, self.own = stack, place, own
+        self.stack, self.discarded, self.own = stack, discarded, own
         self.read_only = read_only
         self.audit = audit
         self.job_waits = job_waits
@@ -127,13 +112,8 @@ class Context:
         self.with_log: dict[str, Story] = {}
         self.stopped = Cache(self._stopped, STATUS_SECONDS)
         self.jobs = Jobs(self._after_a_job)
-        self.render = renderer(
-            {
-                "place": place,
-                "stack_name": stack.called,
-                "read_only": read_only,
-                "has_rows": self.has_rows,
-            }
+        self.templates = environment(
+            {"stack": stack, "read_only": read_only, "has_rows": self.has_rows}
         )
 
     def scans(self, queue: QueueName) -> QueueScans[Any]:

@@ -1,11 +1,10 @@
 """How the console's templates are drawn.
 
-What is put into a page is text, and is seen: Jinja escapes it for HTML, and before that `visible`
-shows as codes what a browser would obey, reorder or hide. Only what is `Markup` already goes in as
-it is.
+Every value is put into a page as visible text: `visible` shows as codes what a browser would obey,
+reorder or hide, and Jinja escapes it for HTML. Only `Markup` goes in as it is.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -38,7 +37,7 @@ TERMS: Final[Mapping[str, str]] = {
     "unstarted": "A delivery that was refused, or could not be started. It stays in "
     "UnstartedQueue, 14 days at most, until somebody sends it back or discards it.",
 }
-"""The words of this domain, for who has never read of it."""
+"""The words of this domain, for readers who do not know them yet."""
 
 MEANINGS: Final[Mapping[str, str]] = {
     str(name): f"{told[0].upper()}{told[1:]}."
@@ -49,13 +48,9 @@ MEANINGS: Final[Mapping[str, str]] = {
 _FOLDER = Path(__file__).parent / "templates"
 
 
-def renderer(shared: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], str]:
-    """Draws a template by its name, with values.
-
-    Args:
-        shared: values that every template has.
-    """
-    environment = Environment(
+def environment(shared: Mapping[str, Any]) -> Environment:
+    """The templates, with values that each of them has."""
+    made = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
@@ -63,7 +58,7 @@ def renderer(shared: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], st
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    made.filters |= {
         "action": action_name,
         "age": _age,
         "body": _body,
@@ -78,22 +73,18 @@ def renderer(shared: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], st
         "reason": _reason,
         "time": _time,
     }
-    environment.globals |= {"address": address, "meanings": MEANINGS, "states": STATES}
-    environment.globals |= {"term": term, "terms": TERMS, **shared}
-
-    def render(name: str, values: Mapping[str, Any]) -> str:
-        return environment.get_template(name).render(values)
-
-    return render
+    made.globals |= {"address": address, "meanings": MEANINGS, "states": STATES}
+    made.globals |= {"term": term, "terms": TERMS, **shared}
+    return made
 
 
 def address(path: str, **query: Any) -> str:
-    """An address of this console; what is None is left out, a list is said often.
+    """An address of this console; None is left out, and a list's name repeated.
 
-    An empty text is said: a kind without a name is a kind, and not all of them.
+    An empty text stays: an empty kind is one of the kinds, and not all of them.
     """
-    said = {name: value for name, value in query.items() if value is not None}
-    return f"{path}?{urlencode(said, doseq=True)}" if said else path
+    given = {name: value for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
 def action_name(action: str) -> str:
@@ -106,7 +97,7 @@ def _seen(value: Any) -> Any:
 
 
 def _lines(text: str) -> Markup:
-    """A text of several lines; each is shown as one."""
+    """A text whose line breaks are kept."""
     return Markup("\n").join(escape(visible(line)) for line in text.split("\n"))
 
 
@@ -115,7 +106,7 @@ def _json_lines(value: Any) -> Markup:
 
 
 def _id(text: str, length: int = 60) -> Markup:
-    """An id: a long one is cut in its middle, blanks around it are seen and can be copied."""
+    """An id; a long one is cut in its middle, blanks around it are shown and can be copied."""
     shown = visible(text)
     if len(shown) > length:
         end = length // 3
@@ -133,7 +124,7 @@ def _blanks(number: int) -> Markup:
 
 
 def _body(text: str) -> Markup:
-    """A message's body, to be read: JSON laid out, anything else as it was sent."""
+    """A message's body; JSON is laid out, anything else is as it was sent."""
     try:
         return _lines(json_text(parsed_exactly(text), indent=2))
     except (ValueError, RecursionError):
@@ -141,7 +132,7 @@ def _body(text: str) -> Markup:
 
 
 def term(name: str, shown: str = "") -> Markup:
-    """A word of this domain, explained on hover; in other letters where it stands so."""
+    """A word of this domain, explained on hover; `shown` in its place."""
     return Markup('<abbr title="{}">{}</abbr>').format(TERMS[name], shown or name)
 
 
@@ -153,7 +144,7 @@ def _reason(name: str) -> Markup:
 
 
 def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:
-    """A time; the page's script tells the reader's own on hover."""
+    """A time in UTC; the page's script adds the reader's own on hover."""
     if at is None or at == "":
         return Markup("")
     try:

@@ -61,8 +61,6 @@ def message_ids(results: str, number: str, days: tuple[date, date] | None) -> It
             name = date.fromisoformat(day.name.removeprefix("day="))
             if days is None or days[0] <= name <= days[1]:
                 yield from sorted(_ids(day, number))
-    except (WrongUse, Failed):
-        raise
     except Exception as error:
         told = (str(error).splitlines() or [type(error).__name__])[0]
         raise Failed(f"{folder} cannot be read ({told}): run the audit again.") from error

@@ -15,7 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp, Message
 
 from actonce.console.app import app
-from actonce.console.context import Context, Place
+from actonce.console.context import Context
 from actonce.console.queue_scans import QueueScans, Snapshot
 from actonce.console.server import config_of, listening
 from actonce.messages.dead_letters import DeadLetter
@@ -211,9 +211,10 @@ def console_of(stack: Stack, folder: Path, *, reads: bool = True, **more: Any) -
         more: see `Context`.
     """
     # Clients of its own: what counts their calls is not taken off again.
-    own = dataclasses.replace(stack, aws=Aws(stack.aws.endpoint_url))
-    place = Place("At a test, stack actonce", " --stack-name actonce", folder)
-    context = Context(own, place, scan_waits=0, job_waits=0, **more)
+    aws = Aws(stack.aws.endpoint_url)
+    where, options = "At a test, stack actonce", " --stack-name actonce"
+    own = dataclasses.replace(stack, aws=aws, where=where, options=options)
+    context = Context(own, folder, scan_waits=0, job_waits=0, **more)
     client = Client(app(context, TOKEN, PORT), context)
     if reads:
         client.read_queues()

@@ -108,7 +108,8 @@ def test_what_reads_only_may_make_every_call_that_shows_an_execution(
 def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
     ledger: Stack, console: Open
 ) -> None:
-    render = console(ledger, reads=False).context.render
+    templates = console(ledger, reads=False).context.templates
+    template = templates.get_template("stack.html.j2")
     pause = Pause("2026-01-31T09:30:00.000Z", "me", "")
     on, off = ((Feed("1", "starter", state),) for state in ("Enabled", "Disabled"))
     empty, some = Depth(0, 0, 0, None), Depth(3, 0, 0, 60)
@@ -130,7 +131,7 @@ def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
             ["running", "a person"],
         ),
     ):
-        shown = render("stack.html.j2", {"status": Cached(status, datetime.now(UTC), None)})
+        shown = template.render(status=Cached(status, datetime.now(UTC), None))
         facts = re.sub(r'title="[^"]*"', "", shown)
         pattern = r">(running|stopped|paused|nobody|a person|the provider)|\b(50 min)|^ *(running)"
         found = re.findall(pattern, facts, re.MULTILINE)

@@ -29,7 +29,7 @@ def command_of_one(
     told = f" --note {shlex.quote(note)}" if note or decision != "retry" else ""
     # The id comes last: after one that begins with a dash nothing is an option any more.
     return (
-        f"actonce dead-letters {decision}{told}{context.place.options} "
+        f"actonce dead-letters {decision}{told}{context.stack.options} "
         f"{as_argument(message_id, execution_name)}"
     )
 

@@ -253,7 +253,7 @@ class QueueView(Generic[E]):
         told = f" --note {shlex.quote(note)}" if note else ""
         return (
             f"actonce {self.path[1:]} {action} --all{kind} --before {timestamp(before)}{told}"
-            f"{context.place.options}"
+            f"{context.stack.options}"
         )
 
     def _counted(self, chosen: Sequence[E]) -> str:

@@ -58,7 +58,7 @@ def entry(context: Context, request: ViewRequest) -> Response:
 def _command(context: Context, chosen: Sequence[Unstarted], action: str, note: str) -> str:
     entries = " ".join(shlex.quote(one.entry) for one in chosen)
     told = f" --note {shlex.quote(note)}" if action == "discard" else ""
-    return f"actonce unstarted {action} {entries}{told}{context.place.options}"
+    return f"actonce unstarted {action} {entries}{told}{context.stack.options}"
 
 
 def _task(
@@ -68,7 +68,7 @@ def _task(
     reader = message_reader(stack)
     if action == "send-back":
         return SendingBack(stack, shown, reader, wait_for_others=waits)
-    file = context.place.discarded / f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl"
+    file = context.discarded / f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl"
     return Discarding(stack, shown, reader, file, note, wait_for_others=waits)
 
 
