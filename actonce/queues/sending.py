@@ -1,5 +1,6 @@
 """Sending the lines of a file to RequestsQueue, each as one message, verbatim."""
 
+import hashlib
 import math
 import random
 import re
@@ -7,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 
@@ -16,6 +17,9 @@ from botocore.exceptions import ClientError
 
 from actonce.queues.rate import RateLimiter
 from actonce.terminal.errors import Failed
+from actonce_core.delivery import Delivery
+from actonce_core.execution import execution_name
+from actonce_core.message import MessageReader, Refusal
 from actonce_core.transient import error_code, is_transient, is_transient_code
 
 if TYPE_CHECKING:
@@ -80,9 +84,9 @@ class NotSent:
     reason: str
 
 
-End = Accepted | NotSent
-Report = Callable[[Sequence[End]], None]
-"""Told of lines that came to their end. Called from several threads, one call per batch."""
+LineResult = Accepted | NotSent
+Report = Callable[[Sequence[LineResult]], None]
+"""Called with the results of lines, from several threads, once per batch."""
 
 
 def read_lines(source: IO[bytes]) -> Iterator[Line | NotSent]:
@@ -127,6 +131,57 @@ def _checked(number: int, text: bytes) -> Line | NotSent:
 
 def _too_long(number: int, size: int) -> NotSent:
     return NotSent(number, f"It has {size:,} bytes; SQS takes at most {MAX_BYTES:,}.")
+
+
+Group = Callable[[str], str | Refusal]
+"""Finds the message group of a line by its text; or says why it has none."""
+
+
+def group_named(where: str) -> Group:
+    """A group as a command line names it: `body:<JMESPath>`, or a text that is every line's.
+
+    Raises:
+        ValueError: the JMESPath cannot be understood.
+    """
+    if not where.startswith("body:"):
+        return lambda _: where
+    reader = MessageReader(where)
+
+    def find(body: str) -> str | Refusal:
+        message = reader.read(Delivery("", body, {}, {}))
+        return message if isinstance(message, Refusal) else message.message_id
+
+    return find
+
+
+def _content_hash(body: str) -> str:
+    """SHA-256: what SQS takes, too, where the queue deduplicates by content."""
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
+def with_fifo_ids(
+    lines: Iterable[Line | NotSent],
+    group_of: Group,
+    deduplication_id: Callable[[str], str] = _content_hash,
+) -> Iterator[Line | NotSent]:
+    """The lines with the ids that a FIFO queue asks for; a line without a group is not sent.
+
+    Args:
+        lines: as they were read.
+        group_of: finds a line's message group. It is sent in a form that SQS takes (128 characters,
+            letters, digits and punctuation); two groups never get the same form.
+        deduplication_id: makes a line's, of at most 128 letters and digits; with another one the
+            same line is not deduplicated by SQS.
+    """
+    for line in lines:
+        group = group_of(line.body) if isinstance(line, Line) else ""
+        if isinstance(line, NotSent):
+            yield line
+        elif isinstance(group, Refusal):
+            yield NotSent(line.number, group.detail)
+        else:
+            ids = (execution_name(group), deduplication_id(line.body))
+            yield replace(line, fifo=Fifo(MessageGroupId=ids[0], MessageDeduplicationId=ids[1]))
 
 
 def batches(
@@ -200,18 +255,25 @@ class Sender:
         self._answered_at = -math.inf
 
     def send_all(self, lines: Iterable[Line | NotSent], report: Report) -> None:
-        """Send every line, several batches side by side, in no particular order.
+        """Send every line: to a FIFO queue in order, to a standard one several batches at a time.
 
         However this ends, nothing is sent any more once the batches in flight are answered.
+
+        Args:
+            lines: for a FIFO queue as `with_fifo_ids` gives them.
+            report: see `Report`.
 
         Raises:
             ClientError: nothing can be sent (no such queue, not allowed).
             NoAnswer: nobody answers any more. What was accepted until then has been reported.
         """
+        if self._queue_url.endswith(".fifo"):
+            self._send_in_order(lines, report)
+            return
         pending: set[Future[None]] = set()
         with ThreadPoolExecutor(BATCHES_IN_FLIGHT, thread_name_prefix="send") as threads:
             try:
-                for batch in batches(self._sendable(lines, report), self._most):
+                for batch in batches(_sendable(lines, report), self._most):
                     if len(pending) == BATCHES_IN_FLIGHT:
                         pending = _settle(pending)
                     pending.add(threads.submit(self.send, batch, report))
@@ -221,17 +283,28 @@ class Sender:
                 self._stop.set()
                 raise
 
-    def _sendable(self, lines: Iterable[Line | NotSent], report: Report) -> Iterator[Line]:
-        for read in lines:
-            line = self.prepared(read) if isinstance(read, Line) else read
-            if isinstance(line, Line):
-                yield line
-            else:
-                report([line])
+    def _send_in_order(self, lines: Iterable[Line | NotSent], report: Report) -> None:
+        """Send one batch after another, with at most one message of each group in a batch.
 
-    def prepared(self, line: Line) -> Line | NotSent:
-        """The line as it is sent, or why it is not."""
-        return line
+        Invariant: no message is sent before SQS took the one before it in its group; of a group
+        whose message was given up nothing more is sent. Repeated, a message has the same
+        deduplication id; what SQS no longer deduplicates after five minutes, the execution's name
+        or the row still does.
+        """
+        given_up: set[str] = set()
+        groups: dict[int, str] = {}
+
+        def watched(results: Sequence[LineResult]) -> None:
+            given_up.update(groups[one.number] for one in results if isinstance(one, NotSent))
+            report(results)
+
+        for batch in batches(_sendable(lines, report), self._most, apart=_group):
+            groups = {line.number: _group(line) for line in batch}
+            held = [line.number for line in batch if _group(line) in given_up]
+            reason = "A message before it in its group was not sent."
+            if held:
+                report([NotSent(number, reason) for number in held])
+            self.send([line for line in batch if line.number not in held], watched)
 
     def send(self, batch: Sequence[Line], report: Report) -> None:
         """Send one batch until each of its messages came to its end, or all is being stopped.
@@ -247,7 +320,9 @@ class Sender:
             at, now = datetime.now(UTC), time.monotonic()
             if answered.any_answer:
                 self._answered_at = now
-            ends: list[End] = [Accepted(line, its_id, at) for line, its_id in answered.accepted]
+            ends: list[LineResult] = [
+                Accepted(line, its_id, at) for line, its_id in answered.accepted
+            ]
             ends += [NotSent(line.number, reason) for line, reason in answered.refused]
             if ends:
                 report(ends)
@@ -305,6 +380,18 @@ class Sender:
             first.refused + second.refused,
             first.again + second.again,
         )
+
+
+def _sendable(lines: Iterable[Line | NotSent], report: Report) -> Iterator[Line]:
+    for line in lines:
+        if isinstance(line, Line):
+            yield line
+        else:
+            report([line])
+
+
+def _group(line: Line) -> str:
+    return line.fifo["MessageGroupId"]
 
 
 def _settle(pending: set[Future[None]]) -> set[Future[None]]:

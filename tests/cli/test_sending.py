@@ -23,8 +23,8 @@ from actonce.queues.sending import (
     MAX_BATCH,
     MAX_BYTES,
     Accepted,
-    End,
     Line,
+    LineResult,
     NoAnswer,
     NotSent,
     Sender,
@@ -60,9 +60,9 @@ def read(content: bytes) -> list[Line | NotSent]:
 
 class Ends:
     def __init__(self) -> None:
-        self.all: list[End] = []
+        self.all: list[LineResult] = []
 
-    def __call__(self, ends: Sequence[End]) -> None:
+    def __call__(self, ends: Sequence[LineResult]) -> None:
         self.all += ends
 
     @property
