@@ -216,7 +216,7 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
             that takes several lines, each of which would be a message.
     """
     try:
-        source = sys.stdin.buffer if file == "-" else Path(file).open("rb")  # noqa: SIM115 - closed below
+        source = sys.stdin.buffer if file == "-" else Path(file).open("rb")  # noqa: SIM115
         head = source.peek(1) if isinstance(source, io.BufferedReader) else b""
     except OSError as error:
         raise WrongUse(f"{file} cannot be read: {error.strerror}.") from error

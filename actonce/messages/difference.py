@@ -104,8 +104,8 @@ def _rows(lefts: list[str], rights: list[str], before: int, after: int) -> Itera
         if begin := group[0][1] - shown:
             yield Row(left_out=begin)
         for _, i1, i2, j1, j2 in group:
-            for pair in zip_longest(lefts[i1:i2], rights[j1:j2]):
-                yield Row(*(one if one is None else visible(one) for one in pair))
+            for left, right in zip_longest(lefts[i1:i2], rights[j1:j2]):
+                yield Row(left and visible(left), right and visible(right))
         shown = group[-1][2]
     if end := len(lefts) - shown + after:
         yield Row(left_out=end)

@@ -11,10 +11,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple
 
 from botocore.exceptions import ClientError
 
+from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Entry
 from actonce.messages.history import (
     BEFORE_LOOK_UP,
@@ -35,11 +36,9 @@ from actonce.queues.standing import depth_of, find_pause
 from actonce.stack.aws_errors import error_text
 from actonce.stack.clients import Stack
 from actonce.terminal.error_names import in_words
+from actonce.terminal.output import counted
 from actonce_core.histories.stays import DECISIONS, Stay
 from pipeline.visible import visible
-
-if TYPE_CHECKING:
-    from actonce.messages.dead_letters import DeadLetter
 
 DESCRIPTION_CHARACTERS = 200
 """As much of an effect's description as is told in the sentence; `--json` has it whole."""
@@ -176,7 +175,7 @@ class Summary:
 
 
 def summarize(
-    story: Story, letter: "DeadLetter | None" = None, *, differs_beside: bool = False
+    story: Story, letter: DeadLetter | None = None, *, differs_beside: bool = False
 ) -> Summary:
     """How a message stands, by all that was read of it.
 
@@ -231,24 +230,19 @@ def advice_on(stack: Stack, entry: Entry, *, differs_beside: bool = False) -> Ad
         entry: of either queue.
         differs_beside: see `summarize`.
     """
-    letter = None if isinstance(entry, Unstarted) else cast("DeadLetter", entry)
+    letter = entry if isinstance(entry, DeadLetter) else None
+    unstarted = [entry] if isinstance(entry, Unstarted) else []
     story = Story(
         message_id=entry.ids["message_id"] or entry.called,
         execution_name=entry.called if letter is None else letter.execution_name,
-        lines=[],
-        fingerprint=None,
         row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
-        execution=None,
-        steps=[],
-        dead_letters=[],
-        effects=[],
-        seen=Seen([entry] if isinstance(entry, Unstarted) else []),
+        seen=Seen(unstarted),
         looks_up=stack.find_function is not None,
         options=stack.options,
     )
-    told = summarize(story, letter, differs_beside=differs_beside)
-    is_conflict = isinstance(entry, Unstarted) and entry.is_conflict
-    return Advice(told.advice, "discard" if is_conflict else told.advised)
+    summary = summarize(story, letter, differs_beside=differs_beside)
+    is_conflict = any(one.is_conflict for one in unstarted)
+    return Advice(summary.advice, "discard" if is_conflict else summary.advised)
 
 
 _REMEDY = (
@@ -341,7 +335,7 @@ def outcome_of(story: Story) -> str | None:
 # --------------------------------------------------------------------------- what happened
 
 
-def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> str:
+def _happened(story: Story, state: StateName, letter: DeadLetter | None) -> str:
     """What happened to it last, and who did it."""
     if state == "waiting_for_decision":
         return _posted(story, letter)
@@ -369,7 +363,7 @@ _TELL_STATE: Final[frozenset[Part]] = frozenset({"execution", "row"})
 
 def _row_goes_on(story: Story, row: Record) -> str:
     """Of a row that is not complete: a holder that died leaves it as one that is at work does."""
-    began = f"{_counted(int(row.get('consumption_count', 1)), 'attempt')} began so far."
+    began = f"{counted(int(row.get('consumption_count', 1)), 'attempt', 'attempts')} began so far."
     if any(entry.reason == RECEIVED_TOO_OFTEN for entry in story.unstarted):
         then = "SQS gave it up: nobody takes it up again until it is sent back from UnstartedQueue."
     elif "attempt_id" not in row:
@@ -407,7 +401,7 @@ def _not_started(story: Story) -> str:
     return f"No execution of it was started. {_lies_nowhere(story)}"
 
 
-def _posted(story: Story, letter: "DeadLetter | None") -> str:
+def _posted(story: Story, letter: DeadLetter | None) -> str:
     """Why it waits for a decision."""
     failure = failure_of(story, letter)
     reason, error = failure.get("reason"), _error_told(failure)
@@ -428,7 +422,7 @@ def _posted(story: Story, letter: "DeadLetter | None") -> str:
     return f"{why} ActOnce posted a dead letter and waits for a decision.".lstrip()
 
 
-def failure_of(story: Story, letter: "DeadLetter | None") -> Record:
+def failure_of(story: Story, letter: DeadLetter | None) -> Record:
     """Why it is a dead letter: `reason`, `error`, `cause`, `rounds`, as far as that is known.
 
     By its history, which tells of the letter that waits; the one at hand may be of before.
@@ -564,7 +558,7 @@ def _duplicates(story: Story) -> str:
     number = sum(line["end"] == "suppressed" for line in story.deliveries)
     if not number:
         return ""
-    return f"{_counted(number, 'duplicate')} of it {'was' if number == 1 else 'were'} suppressed."
+    return f"{counted(number, 'duplicate of it was', 'duplicates of it were')} suppressed."
 
 
 # --------------------------------------------------------------------------- the effect
@@ -628,7 +622,7 @@ def _described(effect: Any) -> str:
 # --------------------------------------------------------------------------- what to do
 
 
-def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> Advice:
+def _advice(story: Story, state: StateName, letter: DeadLetter | None) -> Advice:
     """Of all but a conflict."""
     if state == "waiting_for_decision" and "effects" in story.unread:
         return Advice("Find out where its effect would be, which could not be read; then decide.")
@@ -700,7 +694,7 @@ _TO_DECIDE: Final = {
 """Where nothing is known of an effect, by the reason of the dead letter."""
 
 
-def _what_to_decide(story: Story, letter: "DeadLetter | None") -> Advice:
+def _what_to_decide(story: Story, letter: DeadLetter | None) -> Advice:
     failure = failure_of(story, letter)
     reason = failure.get("reason")
     did_not_happen = reason in ("rejected", "not_performed")
@@ -750,8 +744,9 @@ def _conflicts(story: Story) -> str | None:
     number = max(len(story.conflicts), lying)
     if not number:
         return None
-    brought = f"{_counted(number, 'delivery', 'deliveries')} with this id brought other content"
-    refused = f"{brought} and {'was' if number == 1 else 'were'} refused."
+    deliveries = counted(number, "delivery", "deliveries")
+    were = "was" if number == 1 else "were"
+    refused = f"{deliveries} with this id brought other content and {were} refused."
     return f"{refused} {'UnstartedQueue has it.' if lying else _lies_nowhere(story)}"
 
 
@@ -820,10 +815,6 @@ def _at(text: str) -> str:
 def _capital(text: str) -> str:
     """The beginning of a sentence; a file's name stays as it is."""
     return f"{text[0].upper()}{text[1:]}" if text.startswith(("the ", "whether ")) else text
-
-
-def _counted(number: int, one: str, several: str = "") -> str:
-    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
 def _times(number: int) -> str:

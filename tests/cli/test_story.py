@@ -70,21 +70,17 @@ def story(
 
     `effects`: None where none were looked for.
     """
-    message = {"message_id": "m-1"}
     stopped = None if status == "RUNNING" else NOW
-    execution = Execution(
-        "arn", "m-1", status or "", NOW, stopped, error, None, message, output or {}
-    )
+    execution = Execution("arn", "m-1", status or "", NOW, stopped, error, None, {}, output or {})
     failure = dict(zip(("reason", "cause"), letter or (), strict=False))
     stays = [Stay(NOW, failure | {"error": "E", "rounds": 3}, decided or {}, over=bool(decided))]
     return Story(
         message_id="m-1",
         execution_name="m-1",
         lines=[{"end": end} for end in ends],
-        fingerprint=None,
         row=row,
         execution=execution if status else None,
-        steps=list(steps),
+        steps=steps,
         dead_letters=stays if letter else [],
         effects=effects or [],
         seen=Seen([lying] if lying else [], 0, NOW),
