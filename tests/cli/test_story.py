@@ -342,18 +342,6 @@ def test_a_long_description_is_cut() -> None:
     assert len(told) < DESCRIPTION_CHARACTERS + 200
 
 
-def test_a_conflict_is_told_as_refused_and_not_advised_to_be_sent_back() -> None:
-    for first in (story(ends=()), story(**DONE), waits("rejected")):
-        found = summarize(replace(first, seen=Seen([entry()], 0, NOW)))
-        told = [str(found.advice), str(found.conflicts)]
-        assert sum("under a new id" in one for one in told) == 1
-        assert "was refused" in told[1]
-        assert sum("actonce unstarted show" in one for one in told) == 1
-        beside = summarize(replace(first, seen=Seen([entry()], 0, NOW)), differs_beside=True)
-        assert "unstarted show" not in f"{beside.advice} {beside.conflicts}"
-        assert "not started" not in found.sentence
-
-
 @pytest.mark.parametrize(
     ("message_id", "argument"),
     [
