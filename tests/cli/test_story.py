@@ -13,10 +13,8 @@ import pytest
 
 from actonce.messages import story as stories
 from actonce.messages import unstarted
-from actonce.messages.dead_letters import DeadLetter, dead_letter
 from actonce.messages.history import Execution, Step
 from actonce.messages.message_summary import (
-    DESCRIPTION_CHARACTERS,
     STATES,
     as_argument,
     message_argument,
@@ -24,13 +22,12 @@ from actonce.messages.message_summary import (
 )
 from actonce.messages.own_effects import Attributes, EffectsTable
 from actonce.messages.story import Part, Seen, Story, read_story
-from actonce.queues.scan import Queued
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
 from actonce_core.histories.stays import Stay
 from actonce_core.message import MessageReader
 from actonce_core.records import timestamp
-from tests.support.queues import handed_on
+from tests.support.queues import handed_on, letter
 from tests.support.snapshots import Snapshot
 from tests.support.stacks import (
     NOW,
@@ -172,6 +169,9 @@ STORIES = {
     "performed": story(**DONE),
     "performed, with an effect": story(**DONE, effects=ONE),
     "performed, with another description": story(**DONE, effects=[effect(None, card="c")]),
+    "performed, with a long description": story(
+        status="SUCCEEDED", output={"outcome": "performed", "effect": {"x": "y" * 9_999}}
+    ),
     "performed twice": story(**DONE, effects=ONE * 2),
     "performed, without an effect": story(**DONE, effects=[]),
     "performed, effects unread": story(**DONE, effects=[], unread=("effects",)),
@@ -306,24 +306,11 @@ def test_how_each_stands_and_what_to_do_is_told_as_reviewed(snapshot: Snapshot) 
     snapshot("stories.txt", "".join(lines))
 
 
-def letter_of(reason: str) -> DeadLetter:
-    body: dict[str, Any] = {
-        "message_id": "m-1",
-        "execution_name": "m-1",
-        "reason": reason,
-        "error": "E",
-    }
-    body |= {"cause": "closed", "rounds": 1, "posted_at": "2026-01-31T09:00:00.000Z"}
-    letter = dead_letter(Queued("entry-id", json.dumps(body), {}, {}, "handle"))
-    assert letter is not None
-    return letter
-
-
 def test_why_it_waits_is_told_by_its_history_and_not_by_a_letter_of_before() -> None:
     now = waits("outcome_unknown", "late")
-    assert summarize(now, letter_of("not_performed")) == summarize(now)
+    assert summarize(now, letter(reason="not_performed")) == summarize(now)
     row = story(row=ROW | {"outcome": "dead_letter"})  # which keeps no reason
-    assert "It did not happen." in str(summarize(row, letter_of("not_performed")).advice)
+    assert "It did not happen." in str(summarize(row, letter(reason="not_performed")).advice)
 
 
 @pytest.mark.parametrize("reason", ["rejected", "not_performed", "outcome_unknown"])
@@ -333,13 +320,6 @@ def test_what_others_say_stands_in_quotes_and_cannot_go_on_as_our_own_word(reaso
         sentence = summarize(waits(reason, cause)).sentence
         assert repr(lies) in sentence
         assert lies not in sentence.replace(repr(lies), "")
-
-
-def test_a_long_description_is_cut() -> None:
-    long = story(status="SUCCEEDED", output={"outcome": "performed", "effect": {"x": "y" * 9_999}})
-    told = summarize(long).sentence
-    assert told.endswith("….")
-    assert len(told) < DESCRIPTION_CHARACTERS + 200
 
 
 @pytest.mark.parametrize(
