@@ -252,10 +252,11 @@ def act(
     entries, held = listing.entries, listing.held_elsewhere
     missing = [name for name in dict.fromkeys(named) if not any(e.is_named(name) for e in entries)]
     if not (how.every or how.dry_run) or _agreed(kind, verb, listing, how, warning):
-        early = _run(verb, work, len(entries)) if entries else None
-        _print_ends(kind, verb, how, work, missing)
-        if early is not None:
-            raise early
+        try:
+            if entries:
+                _run(verb, work, len(entries))
+        finally:
+            _print_ends(kind, verb, how, work, missing)
     failed = [one for one in work.ended if not one.happened]
     if missing:
         why = f", of which {held_by_another(held)}: look again" if held else ""
@@ -296,19 +297,16 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
     return True
 
 
-def _run(verb: str, work: Bulk[E], total: int) -> BaseException | None:
-    """Act, with a bar; what ended it early, for that is told of after the rest."""
+def _run(verb: str, work: Bulk[E], total: int) -> None:
+    """Act, with a bar."""
     with console.progress(verb.replace("-", " ").capitalize(), total) as bar:
         try:
             work.run(lambda done: bar.update(done, total))
-        except KeyboardInterrupt:
-            return Interrupted(
+        except KeyboardInterrupt as error:
+            raise Interrupted(
                 f"Interrupted: {total - work.left:,} of {total:,} are done, the other "
                 f"{work.left:,} are as before. The same command continues with them."
-            )
-        except Exception as error:  # noqa: BLE001 - what was done is told first, then this raised
-            return error
-    return None
+            ) from error
 
 
 def _print_ends(kind: Kind[E], verb: str, how: Many, work: Bulk[E], missing: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from botocore.stub import ANY, Stubber
 
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Listing
-from actonce.operate.decisions.answers import End, may_be_made
+from actonce.operate.decisions.answers import End, why_unsure
 from actonce.operate.decisions.carried_out import Deciding, decide
 from actonce.operate.decisions.offered import Decision
 from actonce.queues import scan
@@ -69,7 +69,7 @@ def sent_again(stack: Stack) -> int:
 def test_a_decision_is_made_or_not_where_an_answer_says_so(
     error: Exception, *, is_unknown: bool
 ) -> None:
-    assert may_be_made(error) is is_unknown
+    assert (why_unsure(error) is not None) is is_unknown
 
 
 def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(

@@ -45,19 +45,16 @@ class Unsure(Failed):
     """Whether a decision was made is not known; made again it changes nothing, or is made whole."""
 
 
-def may_be_made(error: Exception) -> bool:
-    """Whether a decision may be made though it ended with this error.
+def why_unsure(error: Exception) -> str | None:
+    """What to say of a decision that may be made though it ended so; None: it is not made.
 
     Behind a lock also where AWS said no: what is sent again is sent after the row was written.
     """
-    is_second_step = isinstance(error, ClientError) and error.operation_name == "SendMessage"
-    return is_second_step or isinstance(error, Unsure) or may_be_done(error)
-
-
-def not_known(error: Exception) -> str:
-    """What to say of a decision that may be made."""
     if isinstance(error, Unsure):
         return str(error)
+    is_second_step = isinstance(error, ClientError) and error.operation_name == "SendMessage"
+    if not (is_second_step or may_be_done(error)):
+        return None
     return (
         f"It is not known whether the decision was taken ({error}). Give the same command again: "
         "a decision that was taken stands, and one that was begun is completed."
@@ -99,7 +96,7 @@ class Decider(Protocol):
 
         Raises:
             Failed: it cannot be done.
-            ClientError: AWS could not be asked; as of other errors, see `may_be_made`.
+            ClientError: AWS could not be asked; as of other errors, see `why_unsure`.
         """
 
     def answer_older(self, letter: DeadLetter) -> bool:

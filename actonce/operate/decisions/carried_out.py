@@ -14,8 +14,7 @@ from actonce.operate.decisions.answers import (
     Decider,
     End,
     Unsure,
-    may_be_made,
-    not_known,
+    why_unsure,
 )
 from actonce.operate.decisions.by_task_token import ByTaskToken
 from actonce.operate.decisions.in_lock_row import InLockRow
@@ -57,9 +56,9 @@ def decide(stack: Stack, name: str, decision: Decision, note: str = "") -> Answe
         try:
             answer = by.answer(name, letters, queue.held_elsewhere)
         except Exception as error:
-            if not may_be_made(error):
+            if (why := why_unsure(error)) is None:
                 raise
-            raise Unsure(not_known(error)) from error
+            raise Unsure(why) from error
         return _without_letters(answer, queue, letters) if answer.end.goes else answer
 
 
@@ -153,7 +152,7 @@ class Deciding(Bulk[DeadLetter]):
         return True
 
     def _not_known(self, error: Exception) -> str | None:
-        return not_known(error) if may_be_made(error) else None
+        return why_unsure(error)
 
     def _end(self, name: str, end: str, said: str, *, happened: bool) -> None:
         """Note what became of a message, unless one of its letters was decided on before."""
