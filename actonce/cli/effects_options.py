@@ -3,14 +3,13 @@
 Each may be said once for all commands, in a variable.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from actonce.cli.options import gathered
+from actonce.cli.options import Decorator, gathered
 from actonce.messages.own_effects import (
     DEFAULT_ID,
     DEFAULT_KEY,
@@ -75,7 +74,7 @@ class EffectsPlace:
         return None if self.effects_file is None else EffectsFile(self.effects_file, named)
 
 
-def of_own_effects(*, shown: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def of_own_effects(*, shown: bool) -> Decorator:
     """Give a command the options that say where effects are, as its argument `own`.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic
 import typer
 
 from actonce.cli import tables
-from actonce.cli.options import Json, Yes, gathered
+from actonce.cli.options import Decorator, Json, Yes, gathered
 from actonce.messages.filters import (
     E,
     Entry,
@@ -145,7 +145,7 @@ def asked_how(
     errors: bool = False,
     acts: bool = False,
     paced: bool = False,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+) -> Decorator:
     """Give a command the options that choose among many, and how it goes about them.
 
     The command gets them as its argument `how`, a `Many`, and says at that place of its own

@@ -47,7 +47,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 _WHERE = {
-    "stack_name": StackName,
     "embedded": Embedded,
     "aws": OnAws,
     "config_env": ConfigEnv,
@@ -55,13 +54,15 @@ _WHERE = {
     "region": Region,
 }
 
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
 
 def gathered(
     name: str,
     options: Mapping[str, Any],
     make: Callable[..., Any],
     defaults: Mapping[str, Any] | None = None,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+) -> Decorator:
     """Give a command options, which it gets as one argument.
 
     Its help has them at that argument's place. Called from Python without them, they are unsaid.
@@ -94,7 +95,7 @@ def gathered(
     return decorate
 
 
-def of_a_stack(*, asks: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def of_aws(*, asks: bool = False) -> Decorator:
     """Give a command the options that say where it works, as its argument `at`, a `Chosen`.
 
     Args:
@@ -103,7 +104,13 @@ def of_a_stack(*, asks: bool = False) -> Callable[[Callable[..., None]], Callabl
     return gathered("at", _WHERE | ({"yes": Yes} if asks else {}), _chosen)
 
 
-def explaining(words: Mapping[str, str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def of_a_stack(*, asks: bool = False) -> Decorator:
+    """The same for a command that works on a stack."""
+    stack_name = {"stack_name": StackName}
+    return gathered("at", stack_name | _WHERE | ({"yes": Yes} if asks else {}), _chosen)
+
+
+def explaining(words: Mapping[str, str]) -> Decorator:
     """Put words that a command prints into its help, each with what it means; above its examples.
 
     Args:
@@ -121,12 +128,6 @@ def explaining(words: Mapping[str, str]) -> Callable[[Callable[..., None]], Call
         return command
 
     return decorate
-
-
-def of_aws(*, asks: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The same for a command that needs no stack."""
-    options = {name: one for name, one in _WHERE.items() if name != "stack_name"}
-    return gathered("at", options | ({"yes": Yes} if asks else {}), _chosen)
 
 
 # Any: the other options, as `Chosen` has them.
