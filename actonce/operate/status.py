@@ -123,18 +123,18 @@ class Status:
     @property
     def waits_for(self) -> Literal["person", "provider"] | None:
         """Who has to act before all is finished; None: nobody, as far as was seen."""
-        told = self.executions
-        stopped = told.aborted.count + told.failed.count if told else 0
+        counts = self.executions
+        stopped = counts.aborted.count + counts.failed.count if counts else 0
         if self.waiting_for_decision or self.not_started or stopped:
             return "person"
         is_failing = self.oldest_failed_seconds is not None
-        return "provider" if is_failing or (told and told.retrying.count) else None
+        return "provider" if is_failing or (counts and counts.retrying.count) else None
 
     @property
     def is_seen_whole(self) -> bool:
-        """Whether nobody has to act where `waits_for` says so; it may be that not all was seen."""
-        told = self.executions
-        waiting = () if told is None else (told.retrying, told.aborted, told.failed)
+        """Whether `waits_for` rests on everything; otherwise somebody may have to act after all."""
+        counts = self.executions
+        waiting = () if counts is None else (counts.retrying, counts.aborted, counts.failed)
         return not any(one.more for one in waiting) and "executions" not in self.not_seen
 
     @property
@@ -154,28 +154,20 @@ class Status:
 
     def as_json(self) -> dict[str, Any]:
         """For machines; fields may be added."""
-        return {
-            "stack": self.stack,
-            "account": self.account,
-            "region": self.region,
-            "embedded_at": self.embedded_at,
-            "version": self.version,
-            "strategy": self.strategy,
-            "paused": asdict(self.pause) if self.pause else None,
+        fields = asdict(self)
+        alarms = self.alarms and [
+            {"name": one.name, "since": timestamp(one.since)} for one in self.alarms
+        ]
+        return fields | {
+            "paused": fields.pop("pause"),
             "fed_all_the_same": self.is_fed_all_the_same,
             "stopped_without_pause": self.is_stopped_without_pause,
             "feeds": [{"function": one.function, "state": one.state} for one in self.feeds],
             "waits_for": self.waits_for,
             "waiting_for_decision": self.waiting_for_decision,
             "not_started": self.not_started,
-            "executions": asdict(self.executions) if self.executions else None,
-            "queues": {name: asdict(depth) for name, depth in self.queues.items()},
-            "alarms": None
-            if self.alarms is None
-            else [{"name": one.name, "since": timestamp(one.since)} for one in self.alarms],
-            "last_audit": self.audited,
-            "not_seen": dict(self.not_seen),
-            "oldest_failed_seconds": self.oldest_failed_seconds,
+            "alarms": alarms,
+            "last_audit": fields.pop("audited"),
         }
 
 
@@ -208,13 +200,18 @@ def status(
         )
         fed = threads.submit(_seen, not_seen, "feeds", lambda: feeds(stack))
         failing = threads.submit(_oldest_failed, stack, now)
-        listed = threads.submit(_seen, not_seen, "executions", lambda: _listed(stack, now, known))
+
+        def letters() -> int:
+            return _all(depths["dead_letters"].result())
+
+        executions = threads.submit(
+            _seen, not_seen, "executions", lambda: _executions(stack, now, known, letters)
+        )
         alarms = threads.submit(_seen, not_seen, "alarms", lambda: _alarms(stack))
         audited = threads.submit(
             _seen, not_seen, "last_audit", lambda: _audited(stack, own_audit, now)
         )
     region, account = stack.region_and_account
-    found = {name: depth.result() for name, depth in depths.items()}
     return Status(
         stack=stack.called,
         account=account,
@@ -224,8 +221,8 @@ def status(
         strategy=stack.outputs.get("Strategy"),
         pause=pause.result(),
         feeds=tuple(fed.result() or ()),
-        queues=found,
-        executions=_executions(listed.result(), _all(found["dead_letters"])),
+        queues={name: depth.result() for name, depth in depths.items()},
+        executions=executions.result(),
         alarms=alarms.result(),
         audited=audited.result(),
         oldest_failed_seconds=failing.result(),
@@ -242,19 +239,14 @@ def _seen(not_seen: dict[str, str], name: str, look: Callable[[], T | None]) -> 
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """What ListExecutions told: of those that run, how many may be in their first attempt."""
+def _executions(
+    stack: Stack, now: datetime, known: Ended | None, letters: Callable[[], int]
+) -> Executions | None:
+    """Count them; None behind a ledger or a lease, where that would read the whole table.
 
-    young: int
-    old: int
-    more: bool
-    aborted: Counted
-    failed: Counted
-
-
-def _listed(stack: Stack, now: datetime, known: Ended | None) -> _Listed | None:
-    """Rows of a ledger or a lease are not counted: that would read their whole table.
+    Of what has run for long, each letter is of one that waits for a decision and not for more. As
+    soon as an attempt has ended a letter may be there, but most are older: where not all that runs
+    was listed, letters beyond are of what was not.
 
     Raises:
         Failed: the stack does not say for how long an attempt may take.
@@ -267,15 +259,19 @@ def _listed(stack: Stack, now: datetime, known: Ended | None) -> _Listed | None:
     first_attempt_since = now - timedelta(seconds=int(seconds)) - _STARTED_WITHIN
     running, more = _page(stack, "RUNNING")
     young = sum(one["startDate"] >= first_attempt_since for one in running)
+    old = len(running) - young
     aborted, more_aborted = _page(stack, "ABORTED")
     since = now - REDRIVEN_FOR
     continued = sum(one["stopDate"] >= since for one in aborted)
-    is_cut = more_aborted and continued == len(aborted)
     failed = page(stack, status="FAILED", between=(since, None), limit=MOST_LOOKED_UP, known=known)
     states = [one.state for one in failed.messages]
-    undecided = Counted(states.count("failed"), failed.cursor is not None or "ended" in states)
-    old = len(running) - young
-    return _Listed(young, old, more, Counted(continued, is_cut), undecided)
+    beyond = 0 if more else max(0, letters() - old)
+    return Executions(
+        at_work=Counted(max(0, young - beyond), more and not old),
+        retrying=Counted(max(0, old - letters()), more),
+        aborted=Counted(continued, more_aborted and continued == len(aborted)),
+        failed=Counted(states.count("failed"), failed.cursor is not None or "ended" in states),
+    )
 
 
 _STARTED_WITHIN = timedelta(seconds=5)
@@ -288,23 +284,6 @@ def _page(stack: Stack, status: "ExecutionStatusType") -> tuple[list[Any], bool]
         stateMachineArn=stack.state_machine, statusFilter=status, maxResults=MOST_COUNTED
     )
     return list(answer["executions"]), bool(answer.get("nextToken"))
-
-
-def _executions(listed: _Listed | None, letters: int) -> Executions | None:
-    """Of what has run for long, each letter is of one that waits for a decision and not for more.
-
-    So soon as an attempt has ended a letter may be there, but most are older: where not all that
-    runs was listed, letters beyond are of what was not.
-    """
-    if listed is None:
-        return None
-    beyond = 0 if listed.more else max(0, letters - listed.old)
-    return Executions(
-        at_work=Counted(max(0, listed.young - beyond), listed.more and not listed.old),
-        retrying=Counted(max(0, listed.old - letters), listed.more),
-        aborted=listed.aborted,
-        failed=listed.failed,
-    )
 
 
 def _alarms(stack: Stack) -> tuple[Alarm, ...] | None:
