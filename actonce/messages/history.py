@@ -34,6 +34,14 @@ class Execution:
     input: dict[str, Any]
     output: dict[str, Any]
 
+    @property
+    def outcome(self) -> str | None:
+        """`performed`, `found`, `resolved` or `rejected`; None: it is open, or does not say."""
+        if self.error == REJECTED_BY_OPERATOR:
+            return "rejected"
+        outcome = self.output.get("outcome")
+        return None if outcome is None else str(outcome)
+
     def as_json(self) -> dict[str, Any]:
         """For machines; without the message. `effect` is what the effect said of itself."""
         return {
@@ -71,6 +79,9 @@ class Step:
         """For machines."""
         return {"at": timestamp(self.at), "state": self.state, "what": self.what, **self.detail}
 
+
+REJECTED_BY_OPERATOR = "RejectedByOperator"
+"""The error with which the state machine ends what a person rejected."""
 
 FIND_EFFECT = "FindEffect"
 """The state that looks the effect up."""

@@ -130,9 +130,6 @@ _OF_OUTCOME: Final[Mapping[str, StateName]] = {
     "rejected": "rejected",
     "dead_letter": "waiting_for_decision",
 }
-_REJECTED = "RejectedByOperator"
-"""The error with which the state machine ends what a person rejected."""
-
 _PERFORM = "PerformEffect"
 _AFTER_DECISION = (TELL_DECISION, "Decision", "Done", "Failed")
 """States in which no attempt is at work, and none may come."""
@@ -267,11 +264,10 @@ def _effects_unknown(story: Story) -> bool:
 def state_of(story: Story) -> StateName:
     """The state that a message is in."""
     execution, row = story.execution, story.row
-    if execution is not None and execution.status != "RUNNING":
-        outcome = execution.output.get("outcome")
-        return state_of_execution(execution.status, outcome, execution.error)
-    if execution is not None:
+    if execution is not None and execution.status == "RUNNING":
         return state_of_running(story.steps, story.dead_letters)
+    if execution is not None:
+        return state_of_execution(execution.status, execution.outcome)
     if row is not None:
         return state_of_row(row)
     if "execution" in story.unread or "row" in story.unread or _may_have_run(story):
@@ -303,17 +299,9 @@ def state_of_row(row: Mapping[str, Any]) -> StateName:
     return "at_work" if is_first else "retrying"
 
 
-def state_of_execution(status: str, outcome: Any = None, error: str | None = None) -> StateName:
-    """The state of a message, as far as DescribeExecution tells it.
-
-    Args:
-        status: the execution's.
-        outcome: of its output, if it has succeeded.
-        error: with which it has failed.
-    """
-    if status == "FAILED" and error == _REJECTED:
-        return "rejected"
-    return _OF_STATUS.get(status) or _OF_OUTCOME.get(str(outcome), "ended")
+def state_of_execution(status: str, outcome: str | None = None) -> StateName:
+    """The state of a message by its execution's status and outcome, as far as they are known."""
+    return _OF_OUTCOME.get(str(outcome)) or _OF_STATUS.get(status, "ended")
 
 
 def waits_for_decision(story: Story) -> bool:
@@ -323,12 +311,9 @@ def waits_for_decision(story: Story) -> bool:
 
 def outcome_of(story: Story) -> str | None:
     """`performed`, `found`, `resolved`, `rejected` or `dead_letter`; None while it is open."""
-    if story.execution is None:
-        outcome = (story.row or {}).get("outcome")
-    elif story.execution.error == _REJECTED:
-        outcome = "rejected"
-    else:
-        outcome = story.execution.output.get("outcome")
+    if story.execution is not None:
+        return story.execution.outcome
+    outcome = (story.row or {}).get("outcome")
     return None if outcome is None else str(outcome)
 
 

@@ -12,7 +12,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -81,12 +81,7 @@ class OwnEffect:
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
-        return {
-            "message_id": self.message_id,
-            "effect_id": self.effect_id,
-            "at": timestamp(self.at) if self.at else None,
-            "description": self.description,
-        }
+        return asdict(self) | {"at": timestamp(self.at) if self.at else None}
 
 
 class OwnEffects:

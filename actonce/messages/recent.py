@@ -260,8 +260,7 @@ def _whole(stack: Stack, known: Ended, found: list[Recent]) -> list[Recent]:
 
 def _state(stack: Stack, execution: Execution) -> StateName:
     if execution.status != "RUNNING":
-        outcome = execution.output.get("outcome")
-        return state_of_execution(execution.status, outcome, execution.error)
+        return state_of_execution(execution.status, execution.outcome)
     try:
         events = read_events(stack.stepfunctions, execution.arn)
     except ClientError:
