@@ -14,7 +14,6 @@ from moto.stepfunctions.models import stepfunctions_backends
 from actonce.operate.erasing import look
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
-from actonce.terminal.errors import Failed
 from actonce_core.locking.locks import Completed, Ledger, Outcome
 from pipeline.audit.results.digests import Chain, following
 from tests.cli.conftest import Actonce
@@ -97,21 +96,6 @@ def test_what_was_judged_is_another_file_then_until_that_is_accepted(
     assert actonce(*verify, stack=stack).status == 1
     assert actonce(*verify, "--accept", "--yes", stack=stack).status == 0
     assert actonce(*verify, stack=stack).status == 0
-
-
-def test_a_file_that_another_writes_meanwhile_is_theirs(ended: Stack) -> None:
-    work, theirs = look(ended, ID), records(ID, ID)
-    s3 = ended.aws.client("s3")
-
-    def write(**_: Any) -> None:
-        s3.meta.events.unregister("before-call.s3.PutObject", write)
-        put(ended, FILE, theirs)
-
-    s3.meta.events.register("before-call.s3.PutObject", write)
-    with pytest.raises(Failed, match="Give the same command again"):
-        work.run()
-    assert kept(ended, FILE) == theirs
-    assert look(ended, ID).run() == 2
 
 
 def test_a_file_is_never_held_whole(ended: Stack) -> None:

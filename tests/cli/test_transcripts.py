@@ -29,7 +29,7 @@ from actonce.operate.erasing import Erasing, look
 from actonce.operate.pausing import feeds, pause, resume
 from actonce.operate.sending_back import SendingBack
 from actonce.operate.status import status
-from actonce.queues.standing import Pause, find_pause
+from actonce.queues.standing import PAUSED_SINCE, Pause, find_pause
 from actonce.stack.clients import Stack
 from actonce.terminal import output
 from actonce.terminal.errors import Failed
@@ -100,6 +100,17 @@ class Replay(replay.Replay):
     def not_deleted(self, parsed: dict[str, Any], **_: Any) -> None:
         parsed["Failed"] = [{"Id": one["Id"]} for one in parsed.pop("Successful")]
 
+    def meanwhile(self, service: str, operation: str, act: Callable[[], Any]) -> None:
+        """Somebody does that while the next such call is under way."""
+        events = self.found().aws.client(service).meta.events
+        name = f"before-call.*.{operation}"
+
+        def once(**_: Any) -> None:
+            events.unregister(name, once)
+            act()
+
+        events.register(name, once)
+
     def _paused(self, change: Callable[[], Pause | None]) -> str:
         try:
             return f"{change()}"
@@ -112,6 +123,9 @@ class Replay(replay.Replay):
 
     def resumed(self) -> str:
         return self._paused(lambda: resume(self.found()))
+
+    def untagged(self) -> None:
+        self.found().sqs.untag_queue(QueueUrl=self.queue("requests"), TagKeys=[PAUSED_SINCE])
 
     def enable(self, enabled: bool) -> None:
         """The mapping, as somebody does by hand, or a deployment."""
