@@ -34,6 +34,7 @@ from actonce.stack.clients import Stack
 from actonce.terminal import output
 from actonce.terminal.errors import Failed
 from actonce_core.message import MessageReader
+from actonce_core.records import timestamp
 from tests.cli.conftest import Actonce, minutes_go_by
 from tests.hostile import HOSTILE_SENT
 from tests.report import summaries
@@ -54,7 +55,12 @@ class Replay(replay.Replay):
         self.actonce, self.s3 = actonce, moto_stack.aws.client("s3")
         super().__init__(moto_stack, patch, folder)
         self.known |= {"many": many, "recent": recent, "Bulk": Bulk, "Narrowing": Narrowing}
-        self.known |= {"expired": EXPIRED, "hostile": HOSTILE_SENT, "digest": digest}
+        self.known |= {
+            "expired": EXPIRED,
+            "hostile": HOSTILE_SENT,
+            "digest": digest,
+            "timedelta": timedelta,
+        }
 
     def found(self) -> Stack:
         assert self.stack is not None
@@ -142,6 +148,13 @@ class Replay(replay.Replay):
 
     def erasing(self, message_id: str = "order-17") -> Erasing:
         return look(self.found(), message_id)
+
+    def written(self, message_id: str, minutes: int, **row: str) -> None:
+        """A row that was last written so many minutes before now."""
+        row |= {"message_id": message_id}
+        row |= {"updated": timestamp(stacks.NOW - timedelta(minutes=minutes))}
+        item: Any = {name: {"S": value} for name, value in row.items()}
+        self.base.dynamodb.put_item(TableName=stacks.TABLE, Item=item)
 
     def noted(self, message_id: str) -> None:
         """Its row has what somebody wrote."""
