@@ -17,7 +17,7 @@ from actonce.demo import outcome, records, requests, second_count
 from actonce.demo.own import Own
 from actonce.demo.second_count import Say
 from actonce.embedded import faults, functions, lifecycle
-from actonce.operate.decisions.carried_out import decide
+from actonce.operate.decisions.deciding import decide
 from actonce.queues.scan import counts
 from actonce.queues.sending import Accepted, Line, LineResult, Sender, read_lines, with_fifo_ids
 from actonce.queues.sent_record import SentRecord

@@ -29,10 +29,10 @@ from actonce.messages.history import (
     short_cause,
 )
 from actonce.messages.own_effects import moment
-from actonce.messages.story import Part, Record, Seen, Story
+from actonce.messages.story import Part, Record, Story, UnstartedScan
 from actonce.messages.unstarted import RECEIVED_TOO_OFTEN, Unstarted
+from actonce.queues.queue_state import depth_of, find_pause
 from actonce.queues.scan import held_by_another
-from actonce.queues.standing import depth_of, find_pause
 from actonce.stack.aws_errors import error_text
 from actonce.stack.clients import Stack
 from actonce.terminal.error_names import in_words
@@ -233,7 +233,7 @@ def advice_on(stack: Stack, entry: Entry, *, differs_beside: bool = False) -> Ad
         message_id=entry.ids["message_id"] or entry.called,
         execution_name=entry.called if letter is None else letter.execution_name,
         row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
-        seen=Seen(unstarted),
+        seen=UnstartedScan(unstarted),
         looks_up=stack.find_function is not None,
         options=stack.options,
     )

@@ -106,7 +106,7 @@ class Page:
     read_in_part: bool = False
 
 
-class Ended:
+class EndedMessages:
     """What became of messages that have ended, which changes no more: it is looked up once.
 
     One that is redriven has not ended, and ends at another time.
@@ -137,7 +137,7 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
     between: Between = (None, None),
     cursor: str | None = None,
     limit: int,
-    known: Ended | None = None,
+    known: EndedMessages | None = None,
 ) -> Page:
     """A page of recent messages.
 
@@ -167,7 +167,7 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
     # One more, which tells whether there are more; of a time the others are passed over, as many
     # with each call as there can be.
     arguments["maxResults"] = min(limit + 1, MOST_NAMES) if until is None else MOST_NAMES
-    known = known or Ended()
+    known = known or EndedMessages()
     messages: list[Recent] = []
     looked_at = 0
     while True:
@@ -191,7 +191,7 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
 
 
 def _sorted(
-    stack: Stack, known: Ended, found: list[Recent], cursor: str | None, looked_at: int
+    stack: Stack, known: EndedMessages, found: list[Recent], cursor: str | None, looked_at: int
 ) -> Page:
     found.sort(key=lambda one: one.since, reverse=True)
     return Page(_whole(stack, known, found), cursor, looked_at)
@@ -226,7 +226,7 @@ def _known_status(stack: Stack, status: str) -> str:
     return wanted
 
 
-def _whole(stack: Stack, known: Ended, found: list[Recent]) -> list[Recent]:
+def _whole(stack: Stack, known: EndedMessages, found: list[Recent]) -> list[Recent]:
     """Each with its state and the id that its input has, where there are not too many."""
     if len(found) > MOST_STATES:
         return found

@@ -62,7 +62,7 @@ class TimelineEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class UnstartedScan:
     """What was read of UnstartedQueue.
 
     Attributes:
@@ -107,7 +107,7 @@ class Story:
     steps: Sequence[Step] = ()
     dead_letters: Sequence[Stay] = ()
     effects: Sequence[Record] = ()
-    seen: Seen = Seen()
+    seen: UnstartedScan = UnstartedScan()
     effects_place: str | None = None
     looks_up: bool = True
     may_be_forgotten: bool = False
@@ -188,7 +188,7 @@ def read_story(
     own: OwnEffects | None = None,
     *,
     log: bool = True,
-    unstarted: Seen | None = None,
+    unstarted: UnstartedScan | None = None,
 ) -> Story:
     """Read a message's story, all its parts side by side.
 
@@ -234,7 +234,7 @@ def read_story(
         steps=history.steps(events() or []),
         dead_letters=dead_letter_stays(events() or []),
         effects=effects() or [],
-        seen=waiting() or Seen(),
+        seen=waiting() or UnstartedScan(),
         effects_place=None if own is None else own.place,
         looks_up=stack.find_function is not None,
         may_be_forgotten=_may_be_forgotten(stack, fingerprint, datetime.now(UTC)),
@@ -335,14 +335,14 @@ def _effects(message_id: str, own: OwnEffects | None) -> list[Record]:
     return sorted(found, key=lambda effect: str(effect["at"]))
 
 
-def _unstarted(stack: Stack, message_id: str, seen: Seen | None) -> Seen:
+def _unstarted(stack: Stack, message_id: str, seen: UnstartedScan | None) -> UnstartedScan:
     """The message's entries; the queue is read where nothing was seen before."""
     if seen is not None:
         return replace(seen, entries=[one for one in seen.entries if one.is_named(message_id)])
     reader = message_reader(stack)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
         found = named(queue, reader, message_id)
-        return Seen(found, queue.held_elsewhere, datetime.now(UTC))
+        return UnstartedScan(found, queue.held_elsewhere, datetime.now(UTC))
 
 
 def _delivery_entry(line: Record) -> TimelineEntry:

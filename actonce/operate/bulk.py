@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended(Generic[E]):
+class BulkResult(Generic[E]):
     """What became of one of the entries.
 
     Attributes:
@@ -97,13 +97,13 @@ class Bulk(ABC, Generic[E]):
         entries = self.listing.entries
         self._listed = {name: one for one in entries for name in one.entries}
         self._missing = set(self._listed)
-        self._ends: dict[str, Ended[E] | None] = {one.entry: None for one in entries}
+        self._ends: dict[str, BulkResult[E] | None] = {one.entry: None for one in entries}
         self._stopping = threading.Event()
         self._rate_limiter = RateLimiter(self.rate, self._stopping.wait)
         self._lock = threading.Lock()
 
     @property
-    def ended(self) -> list[Ended[E]]:
+    def ended(self) -> list[BulkResult[E]]:
         """What became of the entries so far, in their order."""
         return [end for end in self._ends.values() if end is not None]
 
@@ -225,7 +225,7 @@ class Bulk(ABC, Generic[E]):
         """Note what became of an entry, by any of its SQS ids."""
         entry = self._listed[name]
         with self._lock:
-            self._ends[entry.entry] = Ended(entry, end, said, happened)
+            self._ends[entry.entry] = BulkResult(entry, end, said, happened)
 
     def _not_known(self, error: Exception) -> str | None:
         """What to say of an entry that may be acted on though it ended so; None: it is not."""

@@ -19,7 +19,7 @@ DISCARDED = "discarded"
 
 
 @dataclass(eq=False)
-class Discarding(Bulk[Unstarted]):
+class BulkDiscard(Bulk[Unstarted]):
     """Takes entries away for good, once each stands in a file.
 
     A line is on the disk before its entry is deleted. Whatever ends this in between leaves a line

@@ -34,7 +34,7 @@ _CLOCKS_DIFFER: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Erasing:
+class Erasure:
     """What the stack holds of a message that is over.
 
     Attributes:
@@ -108,7 +108,7 @@ class Erasing:
         return [(place, told) for place, told in places if place is not None]
 
 
-def look(stack: Stack, message_id: str) -> Erasing:
+def look(stack: Stack, message_id: str) -> Erasure:
     """Find what can be erased of a message; changes nothing.
 
     Args:
@@ -129,7 +129,7 @@ def look(stack: Stack, message_id: str) -> Erasing:
         seen = (story.fingerprint or {}).get("first_seen")
         since = (datetime.fromisoformat(seen) - _CLOCKS_DIFFER).date() if seen else None
         found = erasing.held(stack.aws.client("s3"), bucket, story.message_id, since)
-    return Erasing(stack, story, [one for one in _CONTENT_OF_ROW if one in row], found)
+    return Erasure(stack, story, [one for one in _CONTENT_OF_ROW if one in row], found)
 
 
 def _refuse_open(stack: Stack, story: Story) -> None:

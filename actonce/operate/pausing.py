@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from actonce.queues.standing import PAUSED_BY, PAUSED_NOTE, PAUSED_SINCE, Pause, find_pause
+from actonce.queues.queue_state import PAUSED_BY, PAUSED_NOTE, PAUSED_SINCE, Pause, find_pause
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 

@@ -20,7 +20,7 @@ SENT_BACK = "sent_back"
 
 
 @dataclass(eq=False)
-class SendingBack(Bulk[Unstarted]):
+class BulkSendBack(Bulk[Unstarted]):
     """Sends entries back to RequestsQueue as their producers sent them.
 
     Of a FIFO queue each message group keeps its order: where one cannot be sent back, what stands

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.message_summary import REDRIVEN_FOR
-from actonce.messages.recent import Ended, page
+from actonce.messages.recent import EndedMessages, page
 from actonce.operate.pausing import Feed, feeds
-from actonce.queues.standing import Depth, Pause, depth_of, find_pause, highest_ages
+from actonce.queues.queue_state import Depth, Pause, depth_of, find_pause, highest_ages
 from actonce.records import audit_summary
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -35,7 +35,7 @@ MOST_COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class Count:
     """So many; `more`: not all were counted, so there may be more."""
 
     count: int
@@ -55,10 +55,10 @@ class Executions:
             that failed: only its error tells one from what a person rejected.
     """
 
-    at_work: Counted
-    retrying: Counted
-    aborted: Counted
-    failed: Counted = Counted(0)
+    at_work: Count
+    retrying: Count
+    aborted: Count
+    failed: Count = Count(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class Status:
 
 
 def status(
-    stack: Stack, now: datetime, own_audit: Path | None = None, known: Ended | None = None
+    stack: Stack, now: datetime, own_audit: Path | None = None, known: EndedMessages | None = None
 ) -> Status:
     """Look at the stack; it receives nothing, so it hides no message from anybody.
 
@@ -240,7 +240,7 @@ def _seen(not_seen: dict[str, str], name: str, look: Callable[[], T | None]) -> 
 
 
 def _executions(
-    stack: Stack, now: datetime, known: Ended | None, letters: Callable[[], int]
+    stack: Stack, now: datetime, known: EndedMessages | None, letters: Callable[[], int]
 ) -> Executions | None:
     """Count them; None behind a ledger or a lease, where that would read the whole table.
 
@@ -267,10 +267,10 @@ def _executions(
     states = [one.state for one in failed.messages]
     beyond = 0 if more else max(0, letters() - old)
     return Executions(
-        at_work=Counted(max(0, young - beyond), more and not old),
-        retrying=Counted(max(0, old - letters()), more),
-        aborted=Counted(continued, more_aborted and continued == len(aborted)),
-        failed=Counted(states.count("failed"), failed.cursor is not None or "ended" in states),
+        at_work=Count(max(0, young - beyond), more and not old),
+        retrying=Count(max(0, old - letters()), more),
+        aborted=Count(continued, more_aborted and continued == len(aborted)),
+        failed=Count(states.count("failed"), failed.cursor is not None or "ended" in states),
     )
 
 

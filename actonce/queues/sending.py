@@ -209,7 +209,7 @@ class NoAnswer(Failed):
 
 
 @dataclass(slots=True)
-class _Answered:
+class _BatchResult:
     """What one attempt came to.
 
     Attributes:
@@ -342,7 +342,7 @@ class Sender:
                     )
                 return
 
-    def _try(self, lines: Sequence[Line]) -> _Answered:
+    def _try(self, lines: Sequence[Line]) -> _BatchResult:
         entries: list[Any] = [
             {"Id": str(index), "MessageBody": line.body, **line.fifo}
             for index, line in enumerate(lines)
@@ -350,11 +350,11 @@ class Sender:
         try:
             answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
         except _NO_ANSWER as error:
-            return _Answered(again=[(one, str(error)) for one in lines], any_answer=False)
+            return _BatchResult(again=[(one, str(error)) for one in lines], any_answer=False)
         except ClientError as error:
             return self._try_less(lines, error)
         left = dict(enumerate(lines))
-        answered = _Answered()
+        answered = _BatchResult()
         for success in answer.get("Successful", []):
             answered.accepted.append((left.pop(int(success["Id"])), success["MessageId"]))
         for failure in answer.get("Failed", []):
@@ -365,17 +365,17 @@ class Sender:
         answered.again += [(one, "SQS did not answer for it.") for one in left.values()]
         return answered
 
-    def _try_less(self, lines: Sequence[Line], error: ClientError) -> _Answered:
+    def _try_less(self, lines: Sequence[Line], error: ClientError) -> _BatchResult:
         """After the whole request was refused: one message must not keep its neighbours back."""
         if is_transient(error):
-            return _Answered(again=[(one, str(error)) for one in lines])
+            return _BatchResult(again=[(one, str(error)) for one in lines])
         if error_code(error) not in _ONE_OF_THE_MESSAGES:
             raise error
         if len(lines) == 1:
-            return _Answered(refused=[(lines[0], str(error))])
+            return _BatchResult(refused=[(lines[0], str(error))])
         middle = len(lines) // 2
         first, second = self._try(lines[:middle]), self._try(lines[middle:])
-        return _Answered(
+        return _BatchResult(
             first.accepted + second.accepted,
             first.refused + second.refused,
             first.again + second.again,

@@ -13,8 +13,8 @@ from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
 from actonce.messages.dead_letters import is_of_last
-from actonce.operate.decisions.answers import End
-from actonce.operate.decisions.carried_out import decide
+from actonce.operate.decisions.answers import DecisionEnd
+from actonce.operate.decisions.deciding import decide
 from actonce.operate.decisions.offered import Decision, decisions_on
 from actonce.queues.scan import counts
 from actonce.stack.clients import Stack
@@ -210,7 +210,12 @@ NOBODY_ANSWERED = [
     ("ExecutionFailed", {"error": "States.Timeout"}),
 ]
 RESOLVED = [*POSTED, left("resolve")]
-NOT_DECIDED, OVER, ALREADY, CONTINUED = End.NOT_DECIDED, End.OVER, End.ALREADY, End.CONTINUED
+NOT_DECIDED, OVER, ALREADY, CONTINUED = (
+    DecisionEnd.NOT_DECIDED,
+    DecisionEnd.OVER,
+    DecisionEnd.ALREADY,
+    DecisionEnd.CONTINUED,
+)
 
 
 @dataclass(frozen=True)
@@ -228,7 +233,7 @@ class Case:
     """
 
     decision: Decision
-    end: End | None
+    end: DecisionEnd | None
     said: str
     status: str | None
     events: list[Kind]

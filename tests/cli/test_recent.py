@@ -181,7 +181,7 @@ def test_states_tell_by_hand_from_performed_and_who_is_waited_for(
 def test_what_has_ended_is_looked_up_once(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = recent.Ended()
+    known = recent.EndedMessages()
     ended = execution("m-1", 9, 8)
     described = ended | {"output": '{"outcome": "resolved"}'}
     again = execution("m-1", 9, 7)  # redriven, it ended anew

@@ -21,7 +21,7 @@ from actonce.messages.message_summary import (
     summarize,
 )
 from actonce.messages.own_effects import Attributes, EffectsTable
-from actonce.messages.story import Part, Seen, Story, read_story
+from actonce.messages.story import Part, Story, UnstartedScan, read_story
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
 from actonce_core.histories.stays import Stay
@@ -80,7 +80,7 @@ def story(
         steps=steps,
         dead_letters=stays if letter else [],
         effects=effects or [],
-        seen=Seen([lying] if lying else [], 0, NOW),
+        seen=UnstartedScan([lying] if lying else [], 0, NOW),
         effects_place=None if effects is None else CARDS,
         unread=dict.fromkeys(unread, "AccessDenied"),
         read_at=NOW,
@@ -162,7 +162,7 @@ UNNAMED = "late | FindEffect: No function is named to look it up (FindFunctionAr
 SAID = "No function is named to look it up, perform it"
 THROTTLED = "late | FindEffect: Throttled: slow down"
 CONFLICT_LOGGED = replace(
-    story(**DONE), lines=[{"end": "refused", "reason": "conflict"}], seen=Seen([], 0, NOW)
+    story(**DONE), lines=[{"end": "refused", "reason": "conflict"}], seen=UnstartedScan([], 0, NOW)
 )
 
 STORIES = {
@@ -285,9 +285,9 @@ STORIES = {
     "conflict with performed": story(**DONE, lying=entry()),
     "conflict with one that waits": waits("rejected", lying=entry()),
     "conflict, gone": CONFLICT_LOGGED,
-    "conflict, perhaps held": replace(CONFLICT_LOGGED, seen=Seen([], 1, NOW)),
-    "conflict, not looked for": replace(CONFLICT_LOGGED, seen=Seen()),
-    "conflict, another held": replace(CONFLICT_LOGGED, seen=Seen([entry()], 1, NOW)),
+    "conflict, perhaps held": replace(CONFLICT_LOGGED, seen=UnstartedScan([], 1, NOW)),
+    "conflict, not looked for": replace(CONFLICT_LOGGED, seen=UnstartedScan()),
+    "conflict, another held": replace(CONFLICT_LOGGED, seen=UnstartedScan([entry()], 1, NOW)),
 }
 
 

@@ -15,7 +15,7 @@ ANOTHER_SINCE = "the message has a newer dead letter"
 """What to say where a letter that was seen is not the one that waits."""
 
 
-class End(StrEnum):
+class DecisionEnd(StrEnum):
     """How a decision ended."""
 
     DECIDED = "decided"
@@ -33,12 +33,12 @@ class End(StrEnum):
     @property
     def happened(self) -> bool:
         """What was asked for is so, or comes to be so by itself or by the next decision."""
-        return self not in (End.OVER, End.NOT_DECIDED)
+        return self not in (DecisionEnd.OVER, DecisionEnd.NOT_DECIDED)
 
     @property
     def goes(self) -> bool:
         """The letters that told of it are of no more use."""
-        return self is not End.NOT_DECIDED
+        return self is not DecisionEnd.NOT_DECIDED
 
 
 class Unsure(Failed):
@@ -70,14 +70,14 @@ class Answer:
         left_behind: how many letters are of no more use, and could not be deleted.
     """
 
-    end: End
+    end: DecisionEnd
     said: str
     left_behind: int = 0
 
     @property
     def decided(self) -> bool:
         """This decision was accepted, just now."""
-        return self.end is End.DECIDED
+        return self.end is DecisionEnd.DECIDED
 
 
 class Decider(Protocol):

@@ -12,7 +12,7 @@ from actonce.operate.decisions.answers import (
     ANOTHER_SINCE,
     Answer,
     Decider,
-    End,
+    DecisionEnd,
     Unsure,
     why_unsure,
 )
@@ -87,7 +87,7 @@ _DECIDED: Final[Mapping[Decision, str]] = {
 
 
 @dataclass(eq=False)
-class Deciding(Bulk[DeadLetter]):
+class BulkDecision(Bulk[DeadLetter]):
     """Makes one decision about every letter that was listed.
 
     What was posted since is left alone, also of the same messages.
@@ -113,7 +113,7 @@ class Deciding(Bulk[DeadLetter]):
 
     def word(self, end: str) -> str:
         """See `Bulk.word`; what was decided, where it was."""
-        return _DECIDED[self.decision] if end == End.DECIDED else super().word(end)
+        return _DECIDED[self.decision] if end == DecisionEnd.DECIDED else super().word(end)
 
     def _queue(self) -> str:
         return self.stack.dead_letter_queue
@@ -148,7 +148,7 @@ class Deciding(Bulk[DeadLetter]):
                 raise
             return False
         if accepted:
-            self._end(letter.entry, End.DECIDED, "Decided.", happened=True)
+            self._end(letter.entry, DecisionEnd.DECIDED, "Decided.", happened=True)
         return True
 
     def _not_known(self, error: Exception) -> str | None:
@@ -157,5 +157,5 @@ class Deciding(Bulk[DeadLetter]):
     def _end(self, name: str, end: str, said: str, *, happened: bool) -> None:
         """Note what became of a message, unless one of its letters was decided on before."""
         before = self._ends[self._listed[name].entry]
-        if before is None or before.end != End.DECIDED:
+        if before is None or before.end != DecisionEnd.DECIDED:
             super()._end(name, end, said, happened=happened)
