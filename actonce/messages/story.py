@@ -37,8 +37,8 @@ Part = Literal["execution", "history", "row", "effects", "unstarted", "log"]
 """What a story is read from; `row` is of the Fingerprints table, or the ledger's."""
 
 SURELY_REMEMBERED = timedelta(days=25)
-"""For which Step Functions knows an execution after its row was written, whatever an account's
-quota is; the parameter NamesRememberedDays is no less by default."""
+"""How long Step Functions surely knows an execution after its row was written, whatever the
+account's quota; the parameter NamesRememberedDays is no less by default."""
 
 _LOGGED = (
     *("at", "end", "reason", "detail", "error", "fingerprint"),
@@ -66,9 +66,9 @@ class UnstartedScan:
     """What was read of UnstartedQueue.
 
     Attributes:
-        entries: that it had.
-        held_elsewhere: how many of its messages another reader held, so that they are not here.
-        at: when (UTC); None: it was never read.
+        entries: its entries.
+        held_elsewhere: how many messages another reader held, so that they are not among these.
+        at: when it was read (UTC); None: never.
     """
 
     entries: Sequence[Unstarted] = ()
@@ -78,22 +78,22 @@ class UnstartedScan:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What was found. Every record comes from where its part of the stack keeps it.
+    """What was found. Every record comes from the part of the stack that keeps it.
 
     Attributes:
         lines: of the starter's log.
-        fingerprint: the row, `fingerprint` and `first_seen`.
-        row: of the ledger, where a ledger or a lease stands in the state machine's place.
+        fingerprint: `fingerprint`, `first_seen` and `memory` of the row that the starter wrote.
+        row: of the ledger or the lease, on a stack that has one.
         effects: `OwnEffect.as_json` of each, the example's appointments too; none where a team does
-            not say where its effects are: then the execution or the row tells.
-        seen: what lies in UnstartedQueue of it, as far as that was read.
-        effects_place: what a person calls the place where effects were looked for; None: nowhere,
+            not say where its effects are: then only the execution or the row tells.
+        seen: its entries in UnstartedQueue, as far as that was read.
+        effects_place: a person's name for the place where effects were looked for; None: nowhere,
             so that `effects` is empty whatever happened.
         looks_up: whether the stack names a function that can look the effect up.
-        may_be_forgotten: its row is older than Step Functions surely remembers executions for, or
-            of another state machine, so that an execution which is not found may have been there.
-        unread: the parts that could not be read, and why in a sentence. What they would have told
-            is empty here, and not known.
+        may_be_forgotten: there may have been an execution although none is found: the row is older
+            than Step Functions surely remembers, or another state machine's.
+        unread: the parts that could not be read, each with a sentence why. Their fields are empty
+            here, which says nothing.
         options: what a command needs to find it where it was read; see `Stack.options`.
         read_at: when that was (UTC).
     """
@@ -196,13 +196,12 @@ def read_story(
         stack: that has it.
         message_id: the producer's id, or the name of its execution.
         own: where a team's own effects are; None: the Appointments table, if there is one.
-        log: whether the starter's log is read, for its deliveries.
-        unstarted: what is known of UnstartedQueue already; None: the queue is read.
+        log: whether to read the starter's log, for deliveries.
+        unstarted: what was read of UnstartedQueue before; None: read it now.
 
     Raises:
-        Failed: some of it could not be read, and what could knows nothing of the message.
-        ClientError: likewise, by AWS's word.
-        BotoCoreError: likewise, for AWS was not reached.
+        Failed, ClientError, BotoCoreError: a part could not be read, and no other knows the
+            message.
     """
     own = own or _example(stack)
     errors: dict[Part, _ReadError] = {}
@@ -336,7 +335,7 @@ def _effects(message_id: str, own: OwnEffects | None) -> list[Record]:
 
 
 def _unstarted(stack: Stack, message_id: str, seen: UnstartedScan | None) -> UnstartedScan:
-    """The message's entries; the queue is read where nothing was seen before."""
+    """The message's entries; of an earlier scan, if there is one."""
     if seen is not None:
         return replace(seen, entries=[one for one in seen.entries if one.is_named(message_id)])
     reader = message_reader(stack)

@@ -12,7 +12,7 @@ from actonce.stack.aws_errors import may_be_done
 from actonce.terminal.errors import Failed
 
 ANOTHER_SINCE = "the message has a newer dead letter"
-"""What to say where a letter that was seen is not the one that waits."""
+"""What to say where the letter is not the one that waits."""
 
 
 class DecisionEnd(StrEnum):
@@ -25,30 +25,29 @@ class DecisionEnd(StrEnum):
     CONTINUED = "continued"
     """The execution had failed and was redriven, or the message was sent again."""
     OVER = "over"
-    """Nothing was decided: the letter waits no more, for something else became of its message."""
+    """Nothing was decided: the letter waits no more, its message went on otherwise."""
     NOT_DECIDED = "not_decided"
-    """Nothing was decided, and the letter is left to be seen: it cannot be decided so, or nobody
-    waits for it."""
+    """Nothing was decided, and the letter stays: it cannot be decided so, or nothing waits."""
 
     @property
     def happened(self) -> bool:
-        """What was asked for is so, or comes to be so by itself or by the next decision."""
+        """The request was carried out, or will be, by itself or by the next decision."""
         return self not in (DecisionEnd.OVER, DecisionEnd.NOT_DECIDED)
 
     @property
     def goes(self) -> bool:
-        """The letters that told of it are of no more use."""
+        """Its letters are of no more use."""
         return self is not DecisionEnd.NOT_DECIDED
 
 
 class Unsure(Failed):
-    """Whether a decision was made is not known; made again it changes nothing, or is made whole."""
+    """Whether the decision was made is unknown; made again, it changes nothing or is completed."""
 
 
 def why_unsure(error: Exception) -> str | None:
-    """What to say of a decision that may be made though it ended so; None: it is not made.
+    """What to say of a decision that may be made despite this error; None: it is not made.
 
-    Behind a lock also where AWS said no: what is sent again is sent after the row was written.
+    Behind a lock also where AWS refused SendMessage: the row was written before.
     """
     if isinstance(error, Unsure):
         return str(error)
@@ -67,7 +66,7 @@ class Answer:
 
     Attributes:
         said: one sentence or two for the person who asked.
-        left_behind: how many letters are of no more use, and could not be deleted.
+        left_behind: how many letters of no more use could not be deleted.
     """
 
     end: DecisionEnd
@@ -90,8 +89,7 @@ class Decider(Protocol):
 
         Args:
             name: the message's id, or its execution's name.
-            letters: none where none was seen: another reader holds it, or it outlived the queue's
-                retention, or there is none.
+            letters: none where another reader holds it, SQS has dropped it, or there is none.
             held_elsewhere: how many letters another reader held.
 
         Raises:
@@ -102,5 +100,5 @@ class Decider(Protocol):
     def answer_older(self, letter: DeadLetter) -> bool:
         """Decide by a letter that is not its message's newest; whether that was accepted.
 
-        It is of no more use then, whatever the answer is.
+        Either way the letter is of no more use.
         """

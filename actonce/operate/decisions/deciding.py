@@ -1,4 +1,4 @@
-"""A decision, carried out on one message that waits, or on many that were listed before."""
+"""Making a decision on one message that waits, or on many that were listed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,10 +25,10 @@ from actonce.stack.clients import Stack
 
 
 def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
-    """Who decides on this stack by the letters given: Step Functions, or the table's rows.
+    """What makes decisions on this stack: by task tokens, or in the rows of a lock.
 
     Raises:
-        Failed: nothing can be decided so just now.
+        Failed: this cannot be decided just now.
     """
     if stack.ledger_table is None:
         return ByTaskToken(stack, decision, note)
@@ -38,10 +38,10 @@ def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
 def decide(stack: Stack, name: str, decision: Decision, note: str = "") -> Answer:
     """Answer a message's dead letter.
 
-    First the decision, then the entry is deleted: never is one deleted whose execution still waits.
-    Made twice, or for an execution that waits no more, it changes nothing, and entries whose task
-    was answered before are removed. Where nothing was decided the entry stays to be seen. An entry
-    that cannot be deleted is told of, and changes nothing about the decision.
+    The decision comes first and the letter is deleted then, so that none is deleted whose execution
+    still waits. Made twice, or for an execution that waits no more, a decision changes nothing, and
+    letters whose task was answered before are removed. Where nothing was decided the letter stays.
+    A letter that cannot be deleted changes nothing about the decision; the answer says so.
 
     `name` is the message's id, or its execution's name.
 
@@ -63,7 +63,7 @@ def decide(stack: Stack, name: str, decision: Decision, note: str = "") -> Answe
 
 
 def _without_letters(answer: Answer, queue: QueueReader, letters: Sequence[DeadLetter]) -> Answer:
-    """Delete the letters; the answer with what to say of those that are left."""
+    """Delete the letters; the answer also says if some are left."""
     left, why = 0, ""
     try:
         left = len(queue.delete([one.queued for one in letters]))
@@ -88,9 +88,9 @@ _DECIDED: Final[Mapping[Decision, str]] = {
 
 @dataclass(eq=False)
 class BulkDecision(Bulk[DeadLetter]):
-    """Makes one decision about every letter that was listed.
+    """Makes one decision on every listed letter.
 
-    What was posted since is left alone, also of the same messages.
+    It leaves alone what was posted since, also of the same messages.
 
     Attributes:
         decision: for all of them.
@@ -106,7 +106,7 @@ class BulkDecision(Bulk[DeadLetter]):
         """See `Bulk.run`.
 
         Raises:
-            Failed: nothing can be decided so just now.
+            Failed: this cannot be decided just now.
         """
         self._by: Decider = decider(self.stack, self.decision, self.note)
         super().run(tell)
@@ -131,7 +131,7 @@ class BulkDecision(Bulk[DeadLetter]):
                 return
 
     def _newest(self, letter: DeadLetter) -> bool:
-        """Decide by a message's newest letter; whether its entry goes."""
+        """Decide by a message's newest letter; whether to delete it."""
         answer = self._tried(letter.entry, lambda: self._by.answer(letter.message_id, [letter]))
         if answer is None:
             return False
@@ -139,7 +139,7 @@ class BulkDecision(Bulk[DeadLetter]):
         return answer.end.goes
 
     def _older(self, letter: DeadLetter) -> bool:
-        """Decide by an older letter; it says nothing of its message, unless it was the open one."""
+        """Decide by an older letter, which counts only if it is the open one."""
         try:
             # Not again where it is throttled: behind a lock it is two steps. The letter stays.
             accepted = self._by.answer_older(letter)
@@ -155,7 +155,7 @@ class BulkDecision(Bulk[DeadLetter]):
         return why_unsure(error)
 
     def _end(self, name: str, end: str, said: str, *, happened: bool) -> None:
-        """Note what became of a message, unless one of its letters was decided on before."""
+        """Note the result of a message, unless one of its letters was decided already."""
         before = self._ends[self._listed[name].entry]
         if before is None or before.end != DecisionEnd.DECIDED:
             super()._end(name, end, said, happened=happened)
