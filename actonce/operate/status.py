@@ -1,4 +1,4 @@
-"""How a stack is: whether it takes messages, what waits where, and what is wrong with it."""
+"""A stack's status: whether it takes messages, what waits where, and what is wrong."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FAILS_WITHIN = timedelta(minutes=30)
-"""What keeps failing has failed within these, as StarterFailedDeliveriesAlarm has it."""
+"""What keeps failing failed within this time; StarterFailedDeliveriesAlarm uses the same."""
 
 MOST_LOOKED_UP = 10
 """Executions that failed, each by a DescribeExecution. AWS allows an account some ten a second, so
@@ -36,7 +36,7 @@ MOST_COUNTED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """So many; `more`: not all were counted, so there may be more."""
+    """A number; `more`: not all were counted, so there may be more."""
 
     count: int
     more: bool = False
@@ -47,12 +47,12 @@ class Executions:
     """The state machine's executions that are not finished, by the newest `MOST_COUNTED`.
 
     Attributes:
-        at_work: that have run for no longer than one attempt may take.
-        retrying: that have run for longer and have no letter in DeadLetterQueue, as SQS counts
-            them, about: an attempt failed, and the provider is waited for.
-        aborted: that somebody stopped, not too long ago for Step Functions to continue them.
-        failed: likewise, that failed before anybody had decided, of the newest `MOST_LOOKED_UP`
-            that failed: only its error tells one from what a person rejected.
+        at_work: have run for no longer than one attempt may take.
+        retrying: have run for longer and have no letter in DeadLetterQueue, by SQS's estimate: an
+            attempt failed, and they wait for the provider.
+        aborted: somebody stopped them, and Step Functions can still continue them.
+        failed: failed before anybody had decided, and can still be continued; of the newest
+            `MOST_LOOKED_UP`, for only its error tells one from what a person rejected.
     """
 
     at_work: Count
@@ -63,7 +63,7 @@ class Executions:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """An alarm that is on: its name, and since when (UTC)."""
+    """An alarm that is on, and since when (UTC)."""
 
     name: str
     since: datetime
@@ -71,20 +71,18 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A stack's.
+    """The status of a stack.
 
     Attributes:
         stack: its name.
-        pause: None where it is not paused, or that could not be seen.
-        feeds: what its queue feeds; nothing where that could not be seen.
+        pause: None: it is not paused, or that could not be seen.
+        feeds: what its queue feeds; empty if that could not be seen.
         queues: by `requests`, `unstarted` and `dead_letters`.
-        account: its number.
-        region: its name.
-        embedded_at: where the embedded AWS listens; None: it is not there.
-        version: of the release that it was deployed from; None: it does not say it.
-        strategy: the parameter Strategy; None: it does not say it.
-        executions: None where there are none, or they could not be seen.
-        alarms: that are on; None: they could not be seen, or CloudWatch has no data for any yet.
+        embedded_at: the address of the embedded AWS; None: the stack is on AWS.
+        version: of the release that it was deployed from; None: the stack does not say.
+        strategy: the parameter Strategy; None: the stack does not say.
+        executions: None: there are none, or they could not be seen.
+        alarms: those that are on; None: they could not be seen, or have no data yet.
         audited: of the last audit's summary `from` and `to` (the days that it judged),
             `generated_at`, `sentence` and `exit_status`, `complete_until` and `not_yet_judged`
             (null: heartbeats tell neither), with its age in seconds and its severity
@@ -112,7 +110,7 @@ class Status:
 
     @property
     def waiting_for_decision(self) -> int:
-        """Letters in DeadLetterQueue, by SQS's own count, which is about right."""
+        """Letters in DeadLetterQueue, by SQS's estimate."""
         return _all(self.queues["dead_letters"])
 
     @property
@@ -122,7 +120,7 @@ class Status:
 
     @property
     def waits_for(self) -> Literal["person", "provider"] | None:
-        """Who has to act before all is finished; None: nobody, as far as was seen."""
+        """Who has to act before everything is finished; None: nobody, as far as was seen."""
         counts = self.executions
         stopped = counts.aborted.count + counts.failed.count if counts else 0
         if self.waiting_for_decision or self.not_started or stopped:
@@ -139,17 +137,14 @@ class Status:
 
     @property
     def is_stopped_without_pause(self) -> bool:
-        """Nothing is taken, and nobody said pause: what the queue feeds was disabled by others."""
+        """Whether others disabled what the queue feeds: nothing is taken, without a pause."""
         off = all(one.is_disabled for one in self.feeds)
         is_seen = self.not_seen.keys().isdisjoint(("pause", "feeds"))
         return self.pause is None and off and is_seen
 
     @property
     def is_fed_all_the_same(self) -> bool:
-        """It says that it is paused, and messages are taken: the mapping was enabled by others.
-
-        A deployment does that where it makes the mapping anew, or changes it.
-        """
+        """Whether others enabled the mapping in a pause; a deployment that changes it does."""
         return self.pause is not None and any(one.is_enabled for one in self.feeds)
 
     def as_json(self) -> dict[str, Any]:
@@ -174,16 +169,16 @@ class Status:
 def status(
     stack: Stack, now: datetime, own_audit: Path | None = None, known: EndedMessages | None = None
 ) -> Status:
-    """Look at the stack; it receives nothing, so it hides no message from anybody.
+    """Read a stack's status; it receives no message, so it hides none from others.
 
     Args:
-        stack: to look at.
+        stack: to read.
         now: the time.
-        own_audit: the folder of an audit's results that are of this stack; None: what its daily
-            audit left counts.
+        own_audit: the folder of an audit's results of this stack; None: those of its daily audit.
+        known: messages that earlier calls looked up.
 
     Raises:
-        ClientError: queues may not be looked at.
+        ClientError: the queues cannot be read.
     """
     queues = {
         "requests": stack.requests_queue,
@@ -231,7 +226,7 @@ def status(
 
 
 def _seen(not_seen: dict[str, str], name: str, look: Callable[[], T | None]) -> T | None:
-    """What a look found; where it is not allowed, or fails, why."""
+    """What `look` returns; None if it fails, with the reason in `not_seen`."""
     try:
         return look()
     except (ClientError, BotoCoreError, Failed) as error:
@@ -275,7 +270,7 @@ def _executions(
 
 
 _STARTED_WITHIN = timedelta(seconds=5)
-"""What PerformEffect's time-out adds to the function's own."""
+"""What PerformEffect's time-out adds to the function's."""
 
 
 def _page(stack: Stack, status: "ExecutionStatusType") -> tuple[list[Any], bool]:
@@ -287,7 +282,7 @@ def _page(stack: Stack, status: "ExecutionStatusType") -> tuple[list[Any], bool]
 
 
 def _alarms(stack: Stack) -> tuple[Alarm, ...] | None:
-    """The alarms that tell the stack's topic, and are on; None: none has any data yet."""
+    """The alarms on the stack's topic that are on; None: none has any data yet."""
     topic = stack.outputs["AlarmTopicArn"]
     pages = stack.aws.client("cloudwatch").get_paginator("describe_alarms")
     told = [
