@@ -22,12 +22,12 @@ from pipeline.visible import OutputLost, give_up_output, guard_standard_streams
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command as the list of all of them shows it.
+    """A command in the list of all commands.
 
     Attributes:
         place: `module:name` of its function, or of its `Typer`, below `actonce.cli`.
         help: the first sentence of its help.
-        extra: what has to be installed besides.
+        extra: the extra of the package that it needs.
     """
 
     place: str
@@ -114,7 +114,7 @@ COMMANDS = {
 
 
 class _Loaded(Mapping[str, Any]):
-    """The commands by name; looked up, one is imported."""
+    """The commands by name; each is imported when it is looked up."""
 
     def __init__(self) -> None:
         self._known: dict[str, Any] = {}
@@ -225,7 +225,7 @@ def main() -> None:
 
 
 def _told_of(error: Exception) -> str | None:
-    """What to tell of an error that is nobody's mistake in the code; None: it may be one."""
+    """What to say of an error that is no bug; None: it may be one."""
     if isinstance(error, Failed):
         return str(error)
     if isinstance(error, OutputLost):

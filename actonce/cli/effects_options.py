@@ -1,6 +1,6 @@
-"""The options by which a team says where its own effects are, and what comes of them.
+"""The options that say where a team's own effects are.
 
-Each may be said once for all commands, in a variable.
+Each can be set for all commands, by a variable.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ EffectsDescription = Annotated[list[str] | None, _option("DESCRIPTION", _SHOWN)]
 
 @dataclass(frozen=True, slots=True)
 class EffectsPlace:
-    """Where a team's effects are, as a command was told; see the options of the same names."""
+    """The options by their names."""
 
     effects_table: str | None
     effects_file: Path | None
@@ -60,10 +60,10 @@ class EffectsPlace:
     effects_description: list[str] | None = None
 
     def effects(self, stack: Stack) -> OwnEffects | None:
-        """What reads them; None where nothing was said.
+        """What reads the effects; None: no option is given.
 
         Raises:
-            WrongUse: it said two places, or a file that is not there.
+            WrongUse: a table and a file are given, or the file does not exist.
         """
         if self.effects_table is not None and self.effects_file is not None:
             raise WrongUse("--effects-table and --effects-file exclude each other: leave one out.")

@@ -65,14 +65,14 @@ def gathered(
 ) -> Decorator:
     """Give a command options, which it gets as one argument.
 
-    Its help has them at that argument's place. Called from Python without them, they are unsaid.
+    Its help shows them at that argument's place. A call from Python may leave them out.
 
     Args:
         name: of the argument.
-        options: annotations by their names; one that may be None is None when unsaid, another
-            False.
-        make: called with all of them by name, it returns the argument.
-        defaults: of those that are something else when unsaid.
+        options: annotations by option name; the default is None where the annotation allows it,
+            otherwise False.
+        make: makes the argument of all options, by name.
+        defaults: other defaults.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -111,10 +111,10 @@ def of_a_stack(*, asks: bool = False) -> Decorator:
 
 
 def explaining(words: Mapping[str, str]) -> Decorator:
-    """Put words that a command prints into its help, each with what it means; above its examples.
+    """Explain words that a command prints, in its help above the examples.
 
     Args:
-        words: what each means, by the words themselves.
+        words: their meanings, by word.
     """
     told = "".join(
         textwrap.fill(f"{word}: {means}", 76, initial_indent="    ", subsequent_indent=" " * 8)
@@ -138,7 +138,7 @@ def _chosen(*, embedded: bool, aws: bool, **more: Any) -> Chosen:
 
 
 def _option(name: str, annotation: Any) -> inspect.Parameter:
-    """None where it may be left unsaid, else False."""
+    """A keyword parameter; its default is None where the annotation allows it, else False."""
     default = None if NoneType in get_args(get_args(annotation)[0]) else False
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
@@ -146,10 +146,10 @@ def _option(name: str, annotation: Any) -> inspect.Parameter:
 
 
 def check_id(text: str) -> str:
-    """An id that was named.
+    """An id of the command line.
 
     Raises:
-        WrongUse: it is empty, as a shell's variable that is not set.
+        WrongUse: it is empty, as from a shell variable that is not set.
     """
     if not text:
         raise WrongUse("An empty id names nothing: is a variable of your shell not set?")

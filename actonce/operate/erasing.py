@@ -1,7 +1,7 @@
-"""Erasing the content of a message that is over, wherever that harms nothing.
+"""Erasing the content of a message that has ended, wherever that does no harm.
 
-What remembers that the message was acted on stays: its row, and its execution with its name. While
-it is open, its content is what it is acted on by, so that nothing is erased before it has ended.
+What remembers that the message was acted on stays: its row, and its execution with its name. An
+open message is acted on by its content, so nothing is erased before it has ended.
 """
 
 from collections.abc import Sequence
@@ -35,12 +35,12 @@ _CLOCKS_DIFFER: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What the stack holds of a message that is over.
+    """What the stack holds of a message that has ended, and can erase.
 
     Attributes:
         story: the message's.
-        row: names of attributes of its row that can go.
-        records: files of the records' bucket that hold its content, or may.
+        row: the attributes of its row to remove.
+        records: files in the records' bucket that have its content, or may have it.
     """
 
     stack: Stack
@@ -49,10 +49,10 @@ class Erasure:
     records: Sequence[Held]
 
     def run(self) -> int:
-        """Erase it; how many records are other ones now. Ended early, it can be run again.
+        """Erase it; returns how many records it changed. Interrupted, it can be run again.
 
         Raises:
-            Failed: the row is another one since it was read, or a file was written meanwhile.
+            Failed: the row has changed since it was read, or somebody else wrote a file.
         """
         if self.row:
             self._erase_in_row()
@@ -80,7 +80,7 @@ class Erasure:
             raise Failed("Its row is open again: nothing was erased. Look again.") from error
 
     def kept(self) -> list[tuple[str, str]]:
-        """Where something of the message stays, and what, until when or why."""
+        """Where something of the message stays, and what, and until when or why."""
         outputs, story = self.stack.outputs, self.story
         ended = story.execution.stopped_at if story.execution is not None else None
         gone = f"{ended + EXECUTIONS_KEPT:%Y-%m-%d}" if ended else "90 days after its end"
@@ -116,8 +116,7 @@ def look(stack: Stack, message_id: str) -> Erasure:
         message_id: the producer's id, or the name of its execution.
 
     Raises:
-        Failed: the stack does not know the message, or it is open or can be continued, or nobody
-            can tell.
+        Failed: the stack does not know the message, or it is or may be open, or can be continued.
     """
     story = read_story(stack, message_id, log=False)
     if not story.is_known:

@@ -44,14 +44,14 @@ _ONE_OF_THE_MESSAGES: Final = frozenset(
 
 
 class Fifo(TypedDict, total=False):
-    """What SendMessage needs besides on a FIFO queue."""
+    """The parameters of SendMessage that only a FIFO queue needs."""
 
     MessageGroupId: str
     MessageDeduplicationId: str
 
 
 def for_fifo(queue_url: str, group: str | None, deduplication_id: str) -> Fifo:
-    """What a message needs besides on this queue; nothing on a standard one."""
+    """The parameters that a FIFO queue needs; none for a standard queue."""
     if not queue_url.endswith(".fifo"):
         return {}
     return {"MessageGroupId": group or "none", "MessageDeduplicationId": deduplication_id}
@@ -187,9 +187,9 @@ def with_fifo_ids(
 def batches(
     lines: Iterable[Line], most: int = MAX_BATCH, apart: Callable[[Line], object] = id
 ) -> Iterator[list[Line]]:
-    """Put lines together, in their order, as SQS takes them: 1 MiB in total.
+    """Put lines into batches, in order, that SQS takes: 1 MiB in total.
 
-    Of those for which `apart` says the same there is one in a batch.
+    A batch has at most one of the lines for which `apart` returns the same.
     """
     batch: list[Line] = []
     size = 0
@@ -205,18 +205,18 @@ def batches(
 
 
 class NoAnswer(Failed):
-    """SQS, or the way to it, is gone: what is left has nowhere to go."""
+    """SQS cannot be reached, so the rest cannot be sent."""
 
 
 @dataclass(slots=True)
 class _BatchResult:
-    """What one attempt came to.
+    """The result of one attempt.
 
     Attributes:
         accepted: lines that SQS took, each with its SQS id.
-        refused: lines that it would refuse again, each with the reason.
-        again: lines to be sent again, each with the reason.
-        any_answer: SQS answered at all.
+        refused: lines that SQS would refuse again, each with the reason.
+        again: lines to send again, each with the reason.
+        any_answer: whether SQS answered at all.
     """
 
     accepted: list[tuple[Line, str]] = field(default_factory=list)
@@ -226,16 +226,16 @@ class _BatchResult:
 
 
 class Sender:
-    """Sends lines to a queue; what SQS was too busy for again, with back-off and full jitter.
+    """Sends lines to a queue, and again where SQS was too busy, with back-off and full jitter.
 
-    A message may be in the queue twice if SQS took it and its answer was lost. That is what the
-    execution's name is for.
+    A message may be in the queue twice if SQS took it and its answer was lost. The execution's name
+    makes one of them a duplicate.
 
     Args:
         sqs: a client.
-        queue_url: where to.
-        rate: messages a second at most, attempts counted; None: as many as there can be.
-        retry_for: seconds after which what a batch could not send is given up.
+        queue_url: where to send.
+        rate: most messages a second, attempts counted; None: as many as possible.
+        retry_for: seconds after which a batch gives up what it could not send.
     """
 
     def __init__(
@@ -307,11 +307,11 @@ class Sender:
             self.send([line for line in batch if line.number not in held], watched)
 
     def send(self, batch: Sequence[Line], report: Report) -> None:
-        """Send one batch until each of its messages came to its end, or all is being stopped.
+        """Send one batch until each of its messages has a result, or everything is stopped.
 
         Raises:
             ClientError: nothing can be sent.
-            NoAnswer: SQS answered nobody in all that time, so the next batch will fare no better.
+            NoAnswer: SQS answered no batch in all that time, so it would not answer the next.
         """
         left, attempt, began = list(batch), 0, math.inf
         while left and self._rate_limiter.wait(len(left)):
@@ -366,7 +366,7 @@ class Sender:
         return answered
 
     def _try_less(self, lines: Sequence[Line], error: ClientError) -> _BatchResult:
-        """After the whole request was refused: one message must not keep its neighbours back."""
+        """Send a refused batch in halves: one bad message must not keep the others back."""
         if is_transient(error):
             return _BatchResult(again=[(one, str(error)) for one in lines])
         if error_code(error) not in _ONE_OF_THE_MESSAGES:

@@ -21,13 +21,13 @@ from actonce_core.histories.stays import DEAD_LETTER, Stay, dead_letter_stays
 from actonce_core.records import timestamp
 
 _AFTER_A_DECISION = frozenset({DEAD_LETTER, "Failed"})
-"""Where an execution has failed because a decision said so."""
+"""States in which an execution has failed because of a decision."""
 
 _NO_OPEN_TASK = frozenset({"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"})
 
 
 class ByTaskToken:
-    """Answers the task that waits; Step Functions takes the first answer only.
+    """Answers the task that waits; Step Functions accepts only the first answer.
 
     Raises:
         Failed: nothing can be tried again just now; see `_deployed_version`.
@@ -75,7 +75,7 @@ class ByTaskToken:
     def _unanswered(
         self, execution: Execution, letters: Sequence[DeadLetter], held_elsewhere: int
     ) -> Answer:
-        """What to do where no token was accepted: the execution tells why.
+        """The answer where no token was accepted; the execution tells why.
 
         Raises:
             Failed: it waits, and cannot be answered now.
@@ -113,7 +113,7 @@ class ByTaskToken:
         )
 
     def _ended(self, execution: Execution, stays: Sequence[Stay], state: str | None) -> Answer:
-        """What to do with an execution that has ended; `state` is the one that it entered last."""
+        """Redrive an execution that has ended, if it can be; it entered `state` last."""
         end = f"its execution ended {execution.status} in {state or 'its first state'}"
         if execution.error:
             end += f" ({execution.error})"
@@ -154,7 +154,7 @@ class ByTaskToken:
         return why_not(self._stack, self._decision, reason, cause)
 
     def _send(self, task_token: str | None) -> bool:
-        """Answer the task; False if it is open no more, or there was none."""
+        """Answer the task; False: it is no longer open, or there is none."""
         if task_token is None:
             return False
         try:
@@ -167,7 +167,7 @@ class ByTaskToken:
 
 
 def _output(stack: Stack, decision: Decision, note: str) -> dict[str, Any]:
-    """The task's output. Who decided is for the record only, so it may be missing."""
+    """The task's output. Who decided is only for the record, and may be missing."""
     output: dict[str, Any] = {
         "decision": decision,
         "note": note,

@@ -1,4 +1,4 @@
-"""Decisions on a row of the ledger or the lease, which stands in an execution's place."""
+"""Decisions on a row of the ledger or the lease, where there are no executions."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,14 +15,14 @@ from actonce_core.delivery import SOURCE_DEDUPLICATION_ID, SOURCE_MESSAGE_ID
 from actonce_core.locking.locks import COMPLETE, Outcome, ProcessingTable
 
 _OUTCOMES: dict[Decision, Outcome] = {"resolve": Outcome.RESOLVED, "reject": Outcome.REJECTED}
-"""What each decision completes the row with; the others have it tried again."""
+"""The outcome with which a decision completes the row; the other decisions try again."""
 
 
 class InLockRow:
     """Writes the decision to the row.
 
-    A message that is to be tried again is sent anew after that, and the dead letter deleted last:
-    a crash in between sends it again, and its row makes a duplicate of one of them.
+    Then it sends a message that is to be tried again anew; its dead letter is deleted last. After a
+    crash in between the message is sent again, and its row makes one of them a duplicate.
     """
 
     def __init__(self, stack: Stack, table: str, decision: Decision, note: str) -> None:
@@ -80,7 +80,7 @@ class InLockRow:
         return decided
 
     def _refusal(self, letter: DeadLetter) -> str | None:
-        """Why a letter that still waits cannot be decided so; None: it can be."""
+        """Why this decision is not possible on a letter that waits; None: it is."""
         if self._decision in AGAIN and self._sendable(letter) is None:
             return (
                 "It cannot be sent again: its dead letter does not contain the message, or the "
@@ -115,7 +115,7 @@ class InLockRow:
             self._stack.sqs.send_message(**sendable)
 
     def _sendable(self, letter: DeadLetter) -> Any | None:
-        """What its message is sent again by; None: it cannot be, as it was."""
+        """The arguments to send its message again with; None: it cannot be sent as it was."""
         to, source, message = self._stack.requests_queue, letter.source, letter.message
         if source is None or message is None:
             return None
