@@ -13,12 +13,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit import cache
-from pipeline.audit.cache import Cache, Counted, Manifest, Source, version
+from pipeline.audit.cache import Cache, DayCounts, Manifest, Source, version
 from pipeline.audit.job import audit
 from pipeline.audit.reading import places
 from pipeline.audit.reading.listing import File, list_records
-from pipeline.audit.reading.places import Found, alone_in
+from pipeline.audit.reading.places import ListedFile, alone_in
 from pipeline.audit.request import requested
+from pipeline.audit.times import now_ms
 from pipeline.errors import CannotAudit
 from tests.pipeline.nights import Row, rows_of, said, settled, unsealed
 from tests.pipeline.streams_on_disk import DAY, at, effect, performed, write
@@ -26,8 +27,8 @@ from tests.pipeline.streams_on_disk import DAY, at, effect, performed, write
 NEXT_DAY = "2026-02-01"
 FILE = File("/r/sent/a", "sent", date(2026, 1, 31), 9, "stamp")
 PART = Source("rows/1/day=2026-01-31/part-0.parquet", 5, "then")
-MANIFEST = Manifest(FILE.day, (Source(FILE.path, 9, "stamp"),), (PART,), Counted(rows=2))
-THERE = {PART.path: Found("", PART.path, 5, stamp="then")}
+MANIFEST = Manifest(FILE.day, (Source(FILE.path, 9, "stamp"),), (PART,), DayCounts(rows=2))
+THERE = {PART.path: ListedFile("", PART.path, 5, stamp="then")}
 NOT_WHOLE = "what was cached of it is not whole"
 CHANGED = "files of it came, went or changed"
 
@@ -62,7 +63,7 @@ def test_a_manifest_is_read_only_as_it_was_written_and_by_the_version_that_wrote
     ],
 )
 def test_what_does_not_fit_is_told(
-    manifest: Manifest, files: list[File], there: dict[str, Found], why: str | None
+    manifest: Manifest, files: list[File], there: dict[str, ListedFile], why: str | None
 ) -> None:
     assert manifest.misfit(files, there) == why
 
@@ -165,7 +166,7 @@ def test_what_was_cached_of_days_that_are_gone_goes(
     assert not manifest_of(root).exists()
     assert part.exists()  # another audit may be reading it
     (root / "sent" / f"dt={NEXT_DAY}" / "empty.jsonl").touch()
-    later = cache.now_ms() + 2 * 86_400_000
+    later = now_ms() + 2 * 86_400_000
     monkeypatch.setattr(cache, "now_ms", lambda: later)
     judged(spark, root, None)
     assert not part.exists()

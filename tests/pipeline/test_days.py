@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pipeline.audit.job import audit
 from pipeline.audit.reading.all_streams import before
 from pipeline.audit.request import requested
 from pipeline.audit.results.summary import known_by
+from pipeline.audit.times import midnight
 from pipeline.spark.session import BRIEF
 from tests.pipeline.nights import rows_of
 from tests.pipeline.streams_on_disk import DAY, at, delivery, effect, performed, write
@@ -111,10 +112,9 @@ def test_the_same_alarms_are_known_as_such_whatever_else_is_told_of_them() -> No
 def test_what_arrived_before_a_moment_was_there_whatever_its_own_clock_says(
     spark: SparkSession,
 ) -> None:
-    midnight = datetime.fromisoformat(NEXT_DAY).replace(tzinfo=UTC)
-    after = int(midnight.timestamp() * 1000)
+    after = midnight(date.fromisoformat(NEXT_DAY))
     told = [(folder, at) for folder in (DAY, NEXT_DAY) for at in (None, after - 1, after)]
-    kept = before(spark.createDataFrame(told, "folder string, at long"), midnight).collect()
+    kept = before(spark.createDataFrame(told, "folder string, at long"), after).collect()
     assert sorted(map(str, map(tuple, kept))) == sorted(map(str, told[:-1]))
 
 

@@ -17,10 +17,12 @@ from pyspark.sql import SparkSession
 
 from lab.bench.records import truth_of
 from lab.bench.records import write as write_planted
+from pipeline.audit.horizon import horizon_of
 from pipeline.audit.job import audit, message_rows
 from pipeline.audit.reading.all_streams import before, records
 from pipeline.audit.reading.listing import list_records
 from pipeline.audit.request import Request
+from pipeline.audit.times import in_ms
 from tests.pipeline.judge import Record, judge
 from tests.pipeline.streams_on_disk import (
     DAY,
@@ -91,7 +93,8 @@ def histories() -> st.SearchStrategy[list[list[Record]]]:
 def rows_of(spark: SparkSession, root: Path, as_of: datetime = NOW) -> dict[str, dict[str, Any]]:
     listing = list_records(spark, str(root))
     request = Request(str(root), str(root / "audit"), as_of=as_of)
-    rows = message_rows(records(spark, listing.files), request, listing)
+    horizon = horizon_of(request, listing, (as_of.date(), as_of.date()))
+    rows = message_rows(records(spark, listing.files), request, listing, horizon)
     return {row["message_id"]: row.asDict() for row in rows.collect() if row["message_id"]}
 
 
@@ -166,8 +169,9 @@ def test_a_night_is_one_shuffle_of_what_the_aggregate_needs(
 ) -> None:
     listing = list_records(spark, str(write(tmp_path, performed("m"))))
     day = date.fromisoformat(DAY)
-    limited = Request(str(tmp_path), str(tmp_path / "audit"), since=day, until=day)
-    message_rows(before(records(spark, listing.files), NOW), limited, listing).explain()
+    limited = Request(str(tmp_path), str(tmp_path / "audit"), (day, day))
+    rows = before(records(spark, listing.files), in_ms(NOW))
+    message_rows(rows, limited, listing, horizon_of(limited, listing, (day, day))).explain()
     judged = capsys.readouterr().out
     assert judged.count("Exchange") == 1, judged
     assert judged.count("HashAggregate") == 2, judged  # partial and final, both after it

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.cache import Counted
+from pipeline.audit.cache import DayCounts
 from pipeline.audit.job import audit
 from pipeline.audit.reading.listing import File, Listing
 from pipeline.audit.reading.records import COLUMNS, rows_of
@@ -176,11 +176,10 @@ def read(
 ) -> Watermarks:
     """Out of what is told on each of three days."""
     counted = {
-        DATE + timedelta(days=n): Counted(handed=handed, sources=sources if handed else [])
+        DATE + timedelta(days=n): DayCounts(handed=handed, sources=sources if handed else [])
         for n, handed in enumerate([*days, {}, {}, {}][:3])
     }
-    listing = Listing(FILES, (), datetime.fromtimestamp(ms(0, 3) / 1000, UTC))
-    return Watermarks.read(listing, counted, by_executions=by_executions)
+    return Watermarks.read(Listing(FILES, (), ms(0, 3)), counted, by_executions=by_executions)
 
 
 def of(at: int, *streams: str) -> dict[str, int]:
@@ -234,12 +233,11 @@ def test_a_stream_that_stands_still_is_named_and_since_when() -> None:
 def test_what_cannot_be_believed_is_refused(
     marks: Watermarks, before: dict[str, Any], written: int, said: str | None
 ) -> None:
-    newest = datetime.fromtimestamp(written / 1000, UTC)
     if said is None:
-        marks.check(before, newest)
+        marks.check(before, written)
         return
     with pytest.raises(CannotAudit, match=said):
-        marks.check(before, newest)
+        marks.check(before, written)
 
 
 # --------------------------------------------------------------------------- what they say together

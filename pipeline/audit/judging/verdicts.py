@@ -59,9 +59,11 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from pipeline.audit.horizon import Horizon
 from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
 from pipeline.audit.reading.streams import REFUSED, STANDS_FOR, STREAM_OF, STREAMS, Code
 from pipeline.audit.sql import columns
+from pipeline.audit.times import Interval, absent, intervals
 
 NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""
@@ -69,9 +71,6 @@ _HALVES: Final = (1, 2)  # of a fingerprint
 _STATES: Final = 8  # a state's rank fits below its time
 _QUEUE_HOLDS_MS: Final = 14 * 86_400_000  # the longest retention of SQS
 _MOST_INTERVALS: Final = 100  # of a stream, in SQL
-
-Interval = tuple[date, date]
-"""Days, both ends included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +124,7 @@ class Coverage:
             until,
             {name: _together(absent(of_stream[name], since, until)) for name in STREAMS},
             {name: _together(_apart(days, of_stream[name])) for name in STREAMS},
-            {
-                name: _together((day, day) for day in sorted(unread.get(name, ())))
-                for name in STREAMS
-            },
+            {name: _together(intervals(unread.get(name, ()))) for name in STREAMS},
             {name: min(of_stream[name]) for name in STREAMS if of_stream[name]},
             rows,
             rows and of_later,
@@ -169,16 +165,6 @@ def _meets(intervals: Iterable[Interval], last: str) -> str:
         f"first_day <= DATE'{until}' AND {last} >= DATE'{since}'" for since, until in intervals
     )
     return " OR ".join(meeting) or "false"
-
-
-def absent(have: frozenset[date], since: date, until: date) -> tuple[Interval, ...]:
-    """The days from `since` to `until` that are not there."""
-    found, before = [], since.toordinal() - 1
-    for day in (*sorted(d.toordinal() for d in have if since <= d <= until), until.toordinal() + 1):
-        if day > before + 1:
-            found.append((date.fromordinal(before + 1), date.fromordinal(day - 1)))
-        before = day
-    return tuple(found)
 
 
 def _apart(days: frozenset[date], have: frozenset[date]) -> Iterator[Interval]:
@@ -249,33 +235,13 @@ def _codes(first: int, last: int | None = None) -> str:
     return f"code = {int(first)}" if last is None else f"code BETWEEN {int(first)} AND {int(last)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Until:
-    """Until when the records tell, all in ms.
-
-    Attributes:
-        silence: until then silence is silence.
-        latest: until then it may be; later than `silence` if nothing tells. A message that is lost
-            by this one only is not judged.
-        complete: whoever has a record from then on is not judged but by alarms that stand by
-            themselves; None: nobody is.
-        margin: what is not there is missed only of messages so much older than `complete`, and of
-            those that were delivered; 0: the days that are judged were over then.
-    """
-
-    silence: int
-    latest: int
-    complete: int | None = None
-    margin: int = 0
-
-
-def judged(messages: DataFrame, coverage: Coverage, until: Until, grace_ms: int) -> DataFrame:
+def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: int) -> DataFrame:
     """The verdicts.
 
     Args:
         messages: what `per_message` gives.
         coverage: which stream was missing when.
-        until: until when they tell.
+        horizon: how far the records tell everything.
         grace_ms: how long a message without an end is in flight.
 
     Returns:
@@ -297,7 +263,7 @@ def judged(messages: DataFrame, coverage: Coverage, until: Until, grace_ms: int)
         f"to_date({_time('last_at')}) AS last_day",
     )
     # In steps, because a method that is too long is not compiled.
-    *steps, (verdict, certain) = _verdict(coverage, until, grace_ms)
+    *steps, (verdict, certain) = _verdict(coverage, horizon, grace_ms)
     for step in steps:
         counted = counted.selectExpr("*", *step)
     return counted.selectExpr(
@@ -340,7 +306,7 @@ def _unsent(coverage: Coverage, grace_ms: int) -> str:
     )
 
 
-def _verdict(coverage: Coverage, until: Until, grace_ms: int) -> list[tuple[str, ...]]:
+def _verdict(coverage: Coverage, horizon: Horizon, grace_ms: int) -> list[tuple[str, ...]]:
     """The verdict, and whether it is certain, as SQL; before them the columns that they name."""
     running = int(Code.RUNNING)
     said_done = _surely(f"execution IN ({int(Code.CLOSED_PERFORMED)}, {int(Code.CLOSED_FOUND)})")
@@ -358,18 +324,18 @@ def _verdict(coverage: Coverage, until: Until, grace_ms: int) -> list[tuple[str,
     )
     accepted = "started + suppressed > 0"
     silent, may_be_silent = (
-        f"({moment} - last_at > {grace_ms})" for moment in (until.silence, until.latest)
+        f"({moment} - last_at > {grace_ms})" for moment in (horizon.silence, horizon.latest)
     )
     settled, above = "true", "false"
-    if until.complete is not None:
-        settled = f"({until.complete} - last_at > {until.margin})"
-        above = f"(last_at >= {until.complete})"
+    if horizon.complete is not None:
+        settled = f"({horizon.complete} - last_at > {horizon.margin})"
+        above = f"(last_at >= {horizon.complete})"
     # SQS gives a message up whose deliveries fail; it lies in UnstartedQueue then.
     only_refused = (
         f"(refused > 0 OR (failed > 0 AND {silent})) AND NOT {accepted} "
         "AND execution IS NULL AND effects = 0"
     )
-    waited = f"least(last_at + {grace_ms}, {until.latest - 1})"
+    waited = f"least(last_at + {grace_ms}, {horizon.latest - 1})"
     resolved_before = _surely(
         f"effect_at > CASE WHEN dead_letter = {int(Code.DECIDED_RESOLVE)} "
         f"THEN {_since('dead_letter')} WHEN execution = {int(Code.CLOSED_RESOLVED)} "
@@ -396,12 +362,12 @@ def _verdict(coverage: Coverage, until: Until, grace_ms: int) -> list[tuple[str,
     ended = f"(effects > 0 OR waits OR was_rejected OR was_resolved OR only_refused OR {by_word})"
     closed = "(said_done OR said_failed)"
     asked_for = "(started > 0 OR (sent > 0 AND suppressed = 0))"
-    if until.margin:
+    if horizon.margin:
         asked_for = "(started > 0)"  # what was not delivered yet may wait in a queue that is paused
     # Nobody's message: no producer's, and none that SQS delivered.
     by_hand = "(said_failed AND deliveries + failed + sent = 0)"
     # A row in progress whose message SQS cannot hold any more; until then it may wait there.
-    held_until = f"{until.latest} - {_QUEUE_HOLDS_MS}"
+    held_until = f"{horizon.latest} - {_QUEUE_HOLDS_MS}"
     abandoned = f"(execution = {int(Code.ROW_IN_PROGRESS)} AND last_at < {held_until})"
     silence = f"(execution IS NULL AND {may_be_silent} AND {asked_for})"
     if coverage.rows:

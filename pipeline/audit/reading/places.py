@@ -26,7 +26,7 @@ HERE: Final = "file://"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ListedFile:
     """Something below a root: `below` is its path from there on; see `File` for the others."""
 
     path: str
@@ -41,7 +41,7 @@ class Found:
 class Place(Protocol):
     """Where files are; a path is from there on, and the empty one is the place itself."""
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[ListedFile]:
         """All files below; raises `CannotAudit` if there is no such folder."""
 
     def read(self, path: str) -> str | None:
@@ -89,7 +89,7 @@ def check_is_there(root: str) -> None:
         raise CannotAudit(f"{root} cannot be read: there is no such folder.")
 
 
-def files_below(spark: "SparkSession | None", folder: str) -> list[Found]:
+def files_below(spark: "SparkSession | None", folder: str) -> list[ListedFile]:
     """All files below a folder; none if there is no folder."""
     try:
         return place(spark, folder).files()
@@ -175,7 +175,7 @@ def first_line(error: Exception) -> str:
 class _Here:
     root: str
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[ListedFile]:
         check_is_there(self.root)
         base = os.path.abspath(self.root)  # noqa: PTH100 - a link's own name is what its files go by
         return list(_walk(base, "", frozenset()))
@@ -207,7 +207,7 @@ class _Here:
         return Path(self.root) / path if path else Path(self.root)
 
 
-def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[Found]:
+def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[ListedFile]:
     real = os.path.realpath(folder)
     if real in above:
         yield _named(folder, below.rstrip("/"), problem="circular_link")
@@ -241,21 +241,21 @@ def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[Found]:
 
 def _named(
     path: str, below: str, status: os.stat_result | None = None, problem: str | None = None
-) -> Found:
+) -> ListedFile:
     """A file here; a name that Java cannot take is a problem."""
     told = path.encode("utf-8", "backslashreplace").decode("utf-8")
     if told != path:
         problem = problem or "unreadable_name"
     below = below.encode("utf-8", "backslashreplace").decode("utf-8")
     if status is None:
-        return Found(f"{HERE}{told}", below, problem=problem)
+        return ListedFile(f"{HERE}{told}", below, problem=problem)
     # Whoever sets back a file's time of change cannot set back that of its entry.
     stamp = f"{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}"
     exact = status.st_mtime_ns % 1_000_000_000 or status.st_ctime_ns % 1_000_000_000
     settles = max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000
     settles += _TICK_MS if exact else _COARSE_TICK_MS
     modified = int(status.st_mtime * 1000)
-    return Found(f"{HERE}{told}", below, status.st_size, modified, problem, stamp, settles)
+    return ListedFile(f"{HERE}{told}", below, status.st_size, modified, problem, stamp, settles)
 
 
 _TICK_MS: Final = 100  # of the clock by which a file system tells the time of a change, at most
@@ -269,7 +269,7 @@ class _Hadoop:
     spark: "SparkSession"
     root: str
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[ListedFile]:
         try:
             system, place = self._of("")
             top = system.getFileStatus(place).getPath().toString().rstrip("/") + "/"
@@ -279,7 +279,7 @@ class _Hadoop:
                 path, size, modified, tag = _of_status(listed.next())
                 below, stamp = path.removeprefix(top), f"{modified}-{tag}"
                 settles = 0 if tag else modified + _COARSE_TICK_MS
-                found.append(Found(path, below, size, modified, stamp=stamp, settles=settles))
+                found.append(ListedFile(path, below, size, modified, stamp=stamp, settles=settles))
         except Exception as error:
             if "java" not in type(error).__name__.lower() and not hasattr(error, "java_exception"):
                 raise
