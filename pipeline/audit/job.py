@@ -39,7 +39,6 @@ from pipeline.audit.reading.places import (
     place,
 )
 from pipeline.audit.reading.quarantine import Quarantine, quarantine
-from pipeline.audit.reading.streams import STREAMS
 from pipeline.audit.request import Request, Status, parser, requested
 from pipeline.audit.results import digests, summary
 from pipeline.audit.results.digests import Chain, name_of, read_chain
@@ -236,12 +235,7 @@ def message_rows(
         unread: the days of each stream on which something could not be read.
     """
     span = None if request.days is None else (midnight(request.days[0]), end_of(request.days[1]))
-    coverage = Coverage.of(
-        {name: listing.days_of(name) for name in STREAMS},
-        unread or {},
-        of_later=horizon.as_of is not None,
-        by_executions=request.by_executions,
-    )
+    coverage = Coverage.of(listing, unread or {}, by_executions=request.by_executions)
     numbers = per_message(narrow(rows, request.days), span)
     return judged(numbers, coverage, horizon, request.grace_ms)
 

@@ -10,11 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit.cache import DayCounts
+from pipeline.audit.horizon import Horizon
 from pipeline.audit.job import audit
 from pipeline.audit.reading.listing import File, Listing
 from pipeline.audit.reading.records import COLUMNS, rows_of
 from pipeline.audit.reading.streams import HANDED, Code
 from pipeline.audit.request import requested
+from pipeline.audit.results.summary import uncovered
 from pipeline.audit.watermarks import Watermarks
 from pipeline.errors import CannotAudit
 from tests.pipeline.judge import Record
@@ -206,6 +208,20 @@ def test_the_records_are_complete_until_the_lowest_of_the_newest(
     marks: Watermarks, until: int | None
 ) -> None:
     assert marks.complete_until == until
+
+
+def test_effects_are_missed_on_later_days_up_to_the_horizon() -> None:
+    """On them, an effect may have been repeated."""
+    files = tuple(one for one in FILES if one.stream != "effects" or one.day == DATE)
+    listing = Listing(files, (), ms(0, 3))
+
+    def caveats(known_until: int) -> list[str]:
+        horizon = Horizon(known_until, known_until, known_until)
+        return [said for _, said in uncovered(listing, (DATE, DATE), horizon)]
+
+    assert caveats(ms(NOON)) == caveats(ms(0, 1)) == []
+    (said,) = caveats(ms(NOON, 1))
+    assert said.startswith("2026-02-01: effects is missing")
 
 
 def test_a_stream_that_stands_still_is_named_and_since_when() -> None:

@@ -51,16 +51,17 @@ Clocks: records of one execution, or of one dead letter, are compared with each 
 only with the decision of a person, which takes longer than clocks differ.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
-from typing import Final
+from typing import Final, Self
 
 from pyspark.sql import DataFrame
 
 from pipeline.audit.horizon import Horizon
 from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
+from pipeline.audit.reading.listing import Listing
 from pipeline.audit.reading.streams import REFUSED, STANDS_FOR, STREAM_OF, STREAMS, Code
 from pipeline.audit.sql import columns
 from pipeline.audit.times import Interval, absent, intervals
@@ -85,56 +86,48 @@ class Coverage:
         unread: days of a stream on which something could not be read.
         began: the first day of each stream.
         rows: there are rows of a ledger or a lease.
-        rows_of_later: they may tell how a message stood later than what is asked for.
         by_executions: where no stream tells the effects, an execution's word is taken for one.
     """
 
     since: date
     until: date
-    missing: Mapping[str, tuple[Interval, ...]]
-    apart: Mapping[str, tuple[Interval, ...]]
-    unread: Mapping[str, tuple[Interval, ...]]
+    missing: Mapping[str, Sequence[Interval]]
+    apart: Mapping[str, Sequence[Interval]]
+    unread: Mapping[str, Sequence[Interval]]
     began: Mapping[str, date]
-    rows: bool = False
-    rows_of_later: bool = False
-    by_executions: bool = False
+    rows: bool
+    by_executions: bool
 
-    @staticmethod
+    @classmethod
     def of(
-        of_stream: Mapping[str, frozenset[date]],
-        unread: Mapping[str, frozenset[date]],
-        *,
-        of_later: bool = False,
-        by_executions: bool = False,
-    ) -> "Coverage":
-        """From the days of files that each stream has, and of what of them could not be read.
+        cls, listing: Listing, unread: Mapping[str, frozenset[date]], *, by_executions: bool
+    ) -> Self:
+        """From the files, and the days of each stream on which something could not be read.
 
-        Args:
-            of_stream: what stands for a stream counts as it.
-            unread: likewise.
-            of_later: only what was known at some moment counts, and there may be records of later.
-            by_executions: see the attribute.
+        What stands for a stream counts as that stream.
         """
-        rows = bool(of_stream.get("rows"))
-        of_stream, unread = _with_what_stands_for(of_stream), _with_what_stands_for(unread)
-        days = frozenset[date]().union(*of_stream.values())
+        days = listing.days()
         since, until = min(days), max(days)
-        return Coverage(
+        of_stream = {name: listing.seen_on(name) for name in STREAMS}
+        unread_of = {
+            name: {day for one in (name, *STANDS_FOR.get(name, ())) for day in unread.get(one, ())}
+            for name in STREAMS
+        }
+        return cls(
             since,
             until,
-            {name: _together(absent(of_stream[name], since, until)) for name in STREAMS},
-            {name: _together(_apart(days, of_stream[name])) for name in STREAMS},
-            {name: _together(intervals(unread.get(name, ()))) for name in STREAMS},
-            {name: min(of_stream[name]) for name in STREAMS if of_stream[name]},
-            rows,
-            rows and of_later,
+            {name: _few(absent(have, since, until)) for name, have in of_stream.items()},
+            {name: _few(_apart(days, have)) for name, have in of_stream.items()},
+            {name: _few(intervals(which)) for name, which in unread_of.items()},
+            {name: min(have) for name, have in of_stream.items() if have},
+            bool(listing.days_of("rows")),
             by_executions,
         )
 
     def has(self, stream: str, last: str = "last_day") -> str:
         """Whether the stream was there from `first_day` to a last day of a message, as SQL.
 
-        Days that have nothing at all are told by themselves.
+        Days without any file do not count: the summary names them.
         """
         return f"(NOT ({_meets(self.apart[stream], last)}))"
 
@@ -147,18 +140,6 @@ class Coverage:
         )
 
 
-def _with_what_stands_for(
-    of_stream: Mapping[str, frozenset[date]],
-) -> dict[str, frozenset[date]]:
-    """Each stream's days, those of what tells the same in its place among them."""
-    return {
-        name: of_stream.get(name, frozenset()).union(
-            *(of_stream.get(other, frozenset()) for other in STANDS_FOR.get(name, ()))
-        )
-        for name in STREAMS
-    }
-
-
 def _meets(intervals: Iterable[Interval], last: str) -> str:
     """Whether one of them has a day of `first_day` to a last day, as SQL."""
     meeting = (
@@ -167,20 +148,18 @@ def _meets(intervals: Iterable[Interval], last: str) -> str:
     return " OR ".join(meeting) or "false"
 
 
-def _apart(days: frozenset[date], have: frozenset[date]) -> Iterator[Interval]:
+def _apart(days: frozenset[date], have: frozenset[date]) -> list[Interval]:
     """Neighbours among the days that are missing, put together; there may be gaps in them."""
-    for lacking, run in groupby(sorted(days), key=lambda day: day not in have):
-        neighbours = list(run)
-        if lacking:
-            yield neighbours[0], neighbours[-1]
+    runs = groupby(sorted(days), key=lambda day: day not in have)
+    missing = [list(run) for is_missing, run in runs if is_missing]
+    return [(run[0], run[-1]) for run in missing]
 
 
-def _together(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
+def _few(found: list[Interval]) -> list[Interval]:
     """So many that a plan can hold them; what is put together only makes less certain."""
-    found = tuple(intervals)
     if len(found) <= _MOST_INTERVALS:
         return found
-    return (*found[: _MOST_INTERVALS - 1], (found[_MOST_INTERVALS - 1][0], found[-1][1]))
+    return [*found[: _MOST_INTERVALS - 1], (found[_MOST_INTERVALS - 1][0], found[-1][1])]
 
 
 def per_message(rows: DataFrame, touched_in: tuple[int, int] | None) -> DataFrame:
@@ -374,7 +353,7 @@ def _verdict(coverage: Coverage, horizon: Horizon, grace_ms: int) -> list[tuple[
         silence = f"({silence} OR {_surely(abandoned)})"
     # A row tells how its message stands now: whether it had one at an earlier moment, nothing does.
     silence_tells = "false"
-    if not coverage.rows_of_later:
+    if not coverage.rows or horizon.as_of is None:
         silence_tells = f"({silent} AND {coverage.saw('deliveries', 'seen_until')})"
     saw_effects = coverage.saw("effects", "seen_until")
     if coverage.by_executions:

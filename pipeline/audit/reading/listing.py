@@ -95,7 +95,7 @@ class Listing:
     files: tuple[File, ...]
     unread: tuple[UnreadFile, ...]
     modified: int
-    _days: dict[str, frozenset[date]] = field(default_factory=dict, repr=False, compare=False)
+    _days: dict[str, frozenset[date]] = field(default_factory=dict, init=False, compare=False)
 
     def by_day(self) -> dict[date, list[File]]:
         """The files to read, by their folders' days."""

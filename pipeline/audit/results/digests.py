@@ -20,9 +20,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from pipeline.audit.reading.places import ListedFile
+from pipeline.audit.reading.places import Readable
 from pipeline.errors import CannotAudit
 
 FOLDER: Final = "digests"
@@ -95,16 +95,6 @@ _WHAT_TO_DO: Final = (
 def name_of(number: int) -> str:
     """Where a digest is, in the results' folder."""
     return f"{FOLDER}/{number:06}.json"
-
-
-class Readable(Protocol):
-    """A folder, here or elsewhere."""
-
-    def files(self) -> list[ListedFile]:
-        """All files below; raises `CannotAudit` if there is no such folder."""
-
-    def read(self, path: str) -> str | None:
-        """A file's text; None: there is no such file."""
 
 
 def read_chain(folder: Readable, head: object) -> Chain:
