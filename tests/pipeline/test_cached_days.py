@@ -9,11 +9,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.horizon import horizon_of
-from pipeline.audit.job import audit, message_rows
+from pipeline.audit.job import message_rows
 from pipeline.audit.reading.all_streams import before, records, with_known_ids
 from pipeline.audit.reading.listing import list_records
 from pipeline.audit.request import requested
-from tests.pipeline.nights import Row, night, rows_of, said, settled
+from tests.pipeline.nights import Row, audited, night, rows_of, said, settled
 from tests.pipeline.weeks import Weeks, day
 
 
@@ -109,15 +109,10 @@ def test_an_old_day_again_the_same_as_from_the_records(spark: SparkSession, tmp_
     settled(root)
     spoiled = {path.parent.name for path in root.rglob("spoiled.jsonl")}
     assert any(name > f"dt={day(3)}" for name in spoiled)
-    audit(spark, requested(str(root), out=str(tmp_path / "cached")))
+    audited(spark, root, tmp_path / "cached")
 
     cached, raw = (
-        audit(
-            spark,
-            requested(
-                str(root), day=day(3), reach=100, out=str(tmp_path / way), from_raw=way == "raw"
-            ),
-        )
+        audited(spark, root, tmp_path / way, day=day(3), reach=100, from_raw=way == "raw")
         for way in ("cached", "raw")
     )
 

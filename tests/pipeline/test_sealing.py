@@ -14,13 +14,12 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from pipeline.audit import job
-from pipeline.audit.job import audit
 from pipeline.audit.reading import places
-from pipeline.audit.request import requested
 from pipeline.audit.results.digests import BrokenChain, Chain, following, read_chain
 from pipeline.audit.sealing import changed_files
 from pipeline.errors import CannotAudit
-from tests.pipeline.nights import Row, settled
+from tests.pipeline import streams_on_disk as on_disk
+from tests.pipeline.nights import Killed, Row, audited, settled
 from tests.pipeline.streams_on_disk import DAY, at, effect, line_of, performed, write
 
 DAYS = (DAY, "2026-02-01", "2026-02-02")
@@ -53,11 +52,11 @@ def place(judged_once: Path, tmp_path: Path) -> Path:
 
 def judged(spark: SparkSession, place: Path, **asked: Any) -> Row:
     settled(place / "records")
-    return audit(spark, requested(str(place / "records"), out=str(place / "out"), **asked))
+    return audited(spark, place / "records", place / "out", **asked)
 
 
 def file_of(place: Path, stream: str, day: str = DAYS[1]) -> Path:
-    return place / "records" / stream / f"dt={day}" / "records.jsonl"
+    return on_disk.file_of(place / "records", stream, day)
 
 
 def digests(place: Path) -> list[Row]:
@@ -171,10 +170,6 @@ def test_a_digest_that_is_not_what_was_written_keeps_the_audit_from_judging(
         told = json.loads((place / "out" / "summary.json").read_text())
         assert (told["exit_status"], told["digest"]) == (2, head)
         assert "digests/" in told["sentence"]
-
-
-class Killed(BaseException):
-    """As the end of the process: nothing catches it."""
 
 
 def test_killed_or_without_room_around_a_digest_the_chain_goes_on(

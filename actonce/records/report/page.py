@@ -115,16 +115,15 @@ def _drawn(summary: dict[str, Any]) -> str:
         mark=_MARKS[judged],
         verdicts=[
             {
-                "name": name,
+                "name": verdict,
                 "role": role,
                 "mark": wording.MARKS[role],
-                "meaning": wording.MEANINGS[verdict],
+                "meaning": meaning,
                 "count": summary["verdicts"].get(verdict, 0),
             }
-            for verdict, (name, role) in wording.VERDICTS.items()
+            for verdict, (role, meaning) in wording.VERDICTS.items()
         ],
         alarm_verdicts=ALARMS,
-        verdict_names={verdict: name for verdict, (name, _) in wording.VERDICTS.items()},
         gap_rows=_gap_rows(summary["gaps"]["buckets"]),
         horizons=HORIZONS,
         latencies=LATENCIES,

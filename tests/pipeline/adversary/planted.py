@@ -24,9 +24,11 @@ from tests.pipeline.streams_on_disk import (
     delivery,
     effect,
     execution,
+    file_of,
     line_of,
     named,
     performed,
+    put,
     sent,
     write,
 )
@@ -62,18 +64,6 @@ class Case:
     lost: tuple[str, ...] = ()
     verdicts: dict[str, str] = field(default_factory=dict)
     asked: dict[str, Any] = field(default_factory=dict)
-
-
-def file_of(root: Path, stream: str, day: str = DAY) -> Path:
-    """The stream's file of the day."""
-    return root / stream / f"dt={day}" / "records.jsonl"
-
-
-def put(root: Path, stream: str, name: str, content: bytes, day: str = DAY) -> None:
-    """One more file."""
-    path = root / stream / f"dt={day}" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
 
 
 def lines(*records: Record) -> bytes:

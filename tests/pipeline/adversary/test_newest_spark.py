@@ -13,13 +13,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actonce.stack.embedded_folder import PROJECT
-from pipeline.audit.job import audit
-from pipeline.audit.request import requested
 from pipeline.errors import CannotAudit
 from pipeline.spark.session import spark_session
 from tests import java
 from tests.pipeline.adversary.planted import CASES, Case
-from tests.pipeline.nights import verdicts_of
+from tests.pipeline.nights import audited, verdicts_of
 
 NEWEST = "4.3.0"
 DIGEST = "e8c517948eff7088a7aa07449aa8eafa4a15a8d50319de2525a6fd26622476c6"
@@ -49,7 +47,7 @@ def answered(spark: SparkSession, case: Case) -> dict[str, Any]:
         root.mkdir()
         case.plant(root)
         try:
-            told = audit(spark, requested(str(root), out=str(out), **case.asked))
+            told = audited(spark, root, out, **case.asked)
         except CannotAudit as error:
             told = {"exit_status": 2, "sentence": str(error)}
         verdicts = verdicts_of(out)

@@ -6,16 +6,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import audit
-from pipeline.audit.request import requested
 from pipeline.errors import CannotAudit
 from tests.pipeline.adversary.planted import CASES
-from tests.pipeline.nights import rows_of, said, settled, verdicts_of
+from tests.pipeline.nights import audited, rows_of, said, settled, verdicts_of
 
 
 def answer(spark: SparkSession, root: Path, out: Path, asked: dict[str, Any]) -> dict[str, Any]:
     try:
-        return audit(spark, requested(str(settled(root)), out=str(out), **asked))
+        return audited(spark, settled(root), out, **asked)
     except CannotAudit as error:
         return {"exit_status": 2, "sentence": str(error)}
 
