@@ -83,7 +83,6 @@ def place(name: str, aws: Aws | None) -> Place:
     """A folder here, or what an `s3://` URI names.
 
     Args:
-        name: of it.
         aws: where the bucket is; None: there is none.
     """
     if aws is None or not is_uri(name):
@@ -144,8 +143,6 @@ def read_chain(results: str, aws: Aws | None, head: str | None) -> Chain:
     """The chain of digests in a results' folder.
 
     Args:
-        results: the folder.
-        aws: see `place`.
         head: the hash of a digest that has to be in it; None: none has.
 
     Raises:
@@ -167,14 +164,7 @@ def read_chain(results: str, aws: Aws | None, head: str | None) -> Chain:
 
 
 def verify(chain: Chain, records: Place, root: str, results: str) -> Verified:
-    """Look at each file of the days that a chain vouches for.
-
-    Args:
-        chain: of the results.
-        records: the root of the records.
-        root: its name.
-        results: the name of the results' folder.
-    """
+    """Look at each file of the days that a chain vouches for."""
     listing = listed(records.files(), root, results)
     there: dict[date, list[dict[str, Any]]] = {}
     by_day = listing.by_day()
@@ -202,9 +192,6 @@ def accept(verified: Verified, results: str, aws: Aws | None, root: str) -> dict
 
     Args:
         verified: what was there then, and was shown.
-        results: the name of the results' folder.
-        aws: see `place`.
-        root: of the records.
 
     Returns:
         The head of the chain, with the digest that says so.

@@ -202,9 +202,8 @@ class Cache:
         """Read what is not cached of a listing, or was cached of other files, and cache it.
 
         Args:
-            listing: the files of records.
             every_day: all days that have any, listed or not: what is cached of others goes.
-            say: told how much is read, if that takes long.
+            say: called with how much is read, if that takes long.
 
         Raises:
             CannotAudit: what was written is not there.

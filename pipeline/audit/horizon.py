@@ -49,13 +49,6 @@ def horizon_of(
 
     A file vouches that nothing more was there when it was written, but not if that is before its
     own records: then nothing may have come until the last day ended. A record vouches for itself.
-
-    Args:
-        request: what is asked for.
-        listing: the files.
-        span: the days that are judged.
-        counts: of the files' days.
-        complete_until: of the watermarks.
     """
     if request.as_of is not None:
         as_of = in_ms(request.as_of)

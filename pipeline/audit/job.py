@@ -74,9 +74,7 @@ def audit(
     """Judge, write the results, and return the summary.
 
     Args:
-        spark: the session.
-        request: what is asked for.
-        say: told how much is read, if that takes long.
+        say: called with how much is read, if that takes long.
 
     Raises:
         CannotAudit: there is nothing to audit, or the audit did not come to its end.
@@ -228,15 +226,10 @@ def message_rows(
     """The whole judgement as one plan with one shuffle: records in, a row per message id out.
 
     Args:
-        rows: the records.
-        request: what is asked for.
-        listing: the files of the records.
-        horizon: how far they tell everything.
         unread: the days of each stream on which something could not be read.
     """
-    span = None if request.days is None else (midnight(request.days[0]), end_of(request.days[1]))
     coverage = Coverage.of(listing, unread or {}, by_executions=request.by_executions)
-    numbers = per_message(narrow(rows, request.days), span)
+    numbers = per_message(narrow(rows, request.days), request.days)
     return judged(numbers, coverage, horizon, request.grace_ms)
 
 

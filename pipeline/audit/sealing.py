@@ -16,7 +16,6 @@ def changed_files(
     """Files of judged days that were changed or removed since.
 
     Args:
-        chain: of the digests.
         days: what was read just now.
         there: all days that have any file.
         since: of days before, nothing was read.
@@ -47,12 +46,8 @@ def seal(
     A day with a line that could not be read is left out: it is to be mended.
 
     Args:
-        results: the folder.
-        chain: of its digests.
         days: what to vouch for, of which nothing has changed.
         verdicts: of the days' messages, if they were judged.
-        at: the time.
-        records: the root of the records.
 
     Returns:
         The head of the chain, as the summary has it; None: it is empty.

@@ -35,7 +35,7 @@ from tests.pipeline.streams_on_disk import (
 )
 
 FIXTURES = Path(__file__).parents[1] / "collect" / "fixtures"
-Told = list[tuple[str | None, str | None]]
+Outcomes = list[tuple[str | None, str | None]]
 """Of each row, the message id and what is wrong with it."""
 LINE = line_of(*delivery("m", at(1)))
 PACKED = gzip.compress(
@@ -49,7 +49,7 @@ def rows(content: str | bytes, stream: str = "deliveries", name: str = "a") -> l
     return [dict(zip(COLUMNS, one, strict=True)) for one in found]
 
 
-def told(content: str | bytes, stream: str = "deliveries", name: str = "a") -> Told:
+def told(content: str | bytes, stream: str = "deliveries", name: str = "a") -> Outcomes:
     return [(one["message_id"], one["problem"]) for one in rows(content, stream, name)]
 
 
@@ -156,7 +156,7 @@ PAIR = [line_of(*delivery(name, at(1))) for name in "ab"]
 )
 def test_of_two_objects_on_a_line_none_is_lost(first: str, second: str) -> None:
     """Each is read, or the line is set aside, whatever lies between them and around."""
-    both: Told = [("b", None)] if first == CONTROL else [("a", None), ("b", None)]
+    both: Outcomes = [("b", None)] if first == CONTROL else [("a", None), ("b", None)]
     assert [told(first + between + second) for between in APART] == [both] * len(APART)
     for line in (
         *(first + between + second for between in OTHERWISE),

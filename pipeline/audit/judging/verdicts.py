@@ -64,7 +64,7 @@ from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
 from pipeline.audit.reading.listing import Listing
 from pipeline.audit.reading.streams import REFUSED, STANDS_FOR, STREAM_OF, STREAMS, Code
 from pipeline.audit.sql import columns
-from pipeline.audit.times import Interval, absent, intervals
+from pipeline.audit.times import Interval, absent, end_of, intervals, midnight
 
 NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""
@@ -162,18 +162,16 @@ def _few(found: list[Interval]) -> list[Interval]:
     return [*found[: _MOST_INTERVALS - 1], (found[_MOST_INTERVALS - 1][0], found[-1][1])]
 
 
-def per_message(rows: DataFrame, touched_in: tuple[int, int] | None) -> DataFrame:
+def per_message(rows: DataFrame, days: Interval | None) -> DataFrame:
     """One row of numbers per message id: the audit's one shuffle.
 
     Args:
-        rows: `message_id`, `at` (ms), `code`, `f1`, `f2`, `late`; a null id gathers what tells
-            none.
-        touched_in: from and until (ms, exclusive); `touched` says whether a record lies in it, or
-            is `late`. None: every message is touched, and there is no such column.
+        rows: as `all_streams.narrow` gives them; a null id gathers what tells none.
+        days: `touched` says whether a record is of these, or `late`; None: every message is.
     """
     touched = "true"
-    if touched_in is not None:
-        touched = f"late OR at BETWEEN {touched_in[0]} AND {touched_in[1] - 1}"
+    if days is not None:
+        touched = f"late OR at BETWEEN {midnight(days[0])} AND {end_of(days[1]) - 1}"
     execution, dead_letter = _codes(*STREAM_OF["executions"]), _codes(*STREAM_OF["dead_letters"])
     effect, sent = _codes(Code.EFFECT), _codes(Code.SENT)
     delivered = _codes(Code.STARTED, Code.REFUSED_OTHER_MEMORY)
@@ -216,12 +214,6 @@ def _codes(first: int, last: int | None = None) -> str:
 
 def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: int) -> DataFrame:
     """The verdicts.
-
-    Args:
-        messages: what `per_message` gives.
-        coverage: which stream was missing when.
-        horizon: how far the records tell everything.
-        grace_ms: how long a message without an end is in flight.
 
     Returns:
         One row per message id, as `messages/` holds it; times are timestamps.

@@ -84,9 +84,9 @@ def before(rows: DataFrame, moment: int) -> DataFrame:
 def narrow(rows: DataFrame, days: Interval | None) -> DataFrame:
     """What the aggregate needs, numbers but for the id.
 
-    Records that tell no message count on the days asked for only, and quarantined lines, which
-    have no time, if they lie there or in a later folder: they may be late. `late` says that a
-    record of an earlier day lies in the folder of one of these.
+    A record without a message id counts on the days asked for only. A quarantined line has no time:
+    it counts if its folder is one of these days' or a later one, for it may be late. `late` says
+    that a record of an earlier day lies in the folder of one of these.
     """
     if days is None:
         return rows.selectExpr("message_id", "at", "code", "f1", "f2")

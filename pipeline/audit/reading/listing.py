@@ -128,8 +128,6 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
 
     Args:
         spark: the session; its file systems are listed where `root` is not a folder here.
-        root: the root of the streams.
-        out: the results' folder.
 
     Raises:
         CannotAudit: there is no such folder, or no record in it.

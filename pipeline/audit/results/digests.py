@@ -168,9 +168,6 @@ def following(
     """The digest that comes next.
 
     Args:
-        chain: as it is.
-        at: the time.
-        records: the root of the records.
         days: each with `files` (`path`, `size`, `sha256`) and `verdicts`.
 
     Returns:
@@ -205,10 +202,6 @@ def has_expired(day: date, there: Iterable[date]) -> bool:
     """Whether it is no wonder that files of a day are gone: it is older than all that are there.
 
     Of the oldest day that is there, a part may have expired: files do, and not days.
-
-    Args:
-        day: whose files are looked for.
-        there: the days that have any.
     """
     oldest, newest = min(there, default=day), max(there, default=day)
     return day < oldest or (day == oldest and newest - day >= _EXPIRES)

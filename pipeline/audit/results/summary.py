@@ -139,8 +139,6 @@ def on_trust(
     """What rests on a word that no other record confirms, a sentence each.
 
     Args:
-        listing: the files.
-        span: the days that are judged.
         unrepeatable: messages whose effects have no names of their own.
         checks: ids of `actonce effect check`.
         by_word: what was done is told by the executions.
@@ -170,8 +168,6 @@ def uncovered(
     """What keeps days from being clean, whatever was found: a witness is missing.
 
     Args:
-        listing: the files.
-        span: the days that are judged.
         horizon: nothing of later days is missed.
         by_word: nobody misses the effects.
     """

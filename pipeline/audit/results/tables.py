@@ -76,8 +76,6 @@ def write_days(table: DataFrame, folder: str, schema: StructType, *, whole: bool
     """Write a table partitioned by its `day`.
 
     Args:
-        table: the rows.
-        folder: of the table.
         schema: of the table, or of one with more columns.
         whole: the table is all there is: other days go. Otherwise they stay.
     """

@@ -265,6 +265,8 @@ HISTORIES: dict[str, tuple[str, list[Record]]] = {
     "a second execution that found the effect": ("performed_once", [
         *performed("", 2000), execution("", at(2009), "RUNNING"),
         execution("", at(2010), "SUCCEEDED", "found")]),
+    "a second effect": ("performed_again", [
+        *performed("", 2000), effect("", at(2100), "second")]),
     "an effect that nobody asked for": ("contradiction", [effect("", at(2000), "ghost")]),
     "well, and once in conflict": ("conflict", [
         *performed("", 2000), delivery("", at(2010), "suppressed", None, FINGERPRINTS[1])]),

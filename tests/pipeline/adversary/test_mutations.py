@@ -90,11 +90,11 @@ def _told(
 
 FOUND = (
     # The first day of all is gone, and with it everything that was wrong.
-    World(0, "rejected and performed", "a day gone", 5621),
+    World(0, "rejected, and an effect afterwards", "a day gone", 5621),
     # A path that names two streams.
-    World(1, "nobody asked", "moved", 30),
+    World(1, "an effect that nobody asked for", "moved", 30),
     # An effect whose asker may stand in what was not read.
-    World(2, "nobody asked", "renamed", 9),
+    World(2, "an effect that nobody asked for", "renamed", 9),
 )
 """What was once judged wrongly."""
 
