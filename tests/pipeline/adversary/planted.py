@@ -14,8 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from pipeline.audit.judging.verdict_names import ALARMS
+from pipeline.errors import CannotAudit
 from tests.pipeline.judge import Record
+from tests.pipeline.nights import Row, audited, settled, verdicts_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     FINGERPRINTS,
@@ -64,6 +68,28 @@ class Case:
     lost: tuple[str, ...] = ()
     verdicts: dict[str, str] = field(default_factory=dict)
     asked: dict[str, Any] = field(default_factory=dict)
+
+    def audited(self, spark: SparkSession, root: Path, out: Path) -> Row:
+        """The summary of an audit of the folder, or what it was refused with."""
+        try:
+            return audited(spark, settled(root), out, **self.asked)
+        except CannotAudit as error:
+            return {"exit_status": 2, "sentence": str(error)}
+
+    def found(self, summary: Row, out: Path) -> Row:
+        """What the audit says, as far as the case knows what is right."""
+        verdicts, sentence = verdicts_of(out), summary["sentence"]
+        return {
+            "status": summary["exit_status"],
+            "says": self.says if self.says in sentence else sentence,
+            "lost": sorted(key for key, verdict in verdicts.items() if verdict == "lost"),
+            "verdicts": {key: verdicts.get(key) for key in self.verdicts},
+        }
+
+    def right(self) -> Row:
+        """What `found` has to be."""
+        lost = sorted(self.lost)
+        return {"status": self.status, "says": self.says, "lost": lost, "verdicts": self.verdicts}
 
 
 def lines(*records: Record) -> bytes:
