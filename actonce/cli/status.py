@@ -6,9 +6,9 @@ from actonce.cli import tables
 from actonce.cli.options import Json, of_a_stack
 from actonce.messages.filters import age, lasted
 from actonce.messages.message_summary import STATES, StateName
-from actonce.operate.status import Counted, Status
+from actonce.operate.status import Count, Status
 from actonce.operate.status import status as status_of
-from actonce.queues.standing import Depth
+from actonce.queues.queue_state import Depth
 from actonce.records.audit_summary import of_demo
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
@@ -61,15 +61,15 @@ def _show(found: Status, now: datetime, options: str) -> None:
     tables.print_fields(fields)
     if found.is_fed_all_the_same:
         console.err.print(
-            "The stack is paused, and takes messages all the same: a deployment, or somebody, has "
-            f"enabled what its queue feeds. Pause it again (actonce pause{options}), or have it "
-            f"go on (actonce resume{options})."
+            "The stack is paused and takes messages nevertheless: a deployment, or somebody, enabled "
+            f"its event source mapping. Pause it again (actonce pause{options}), or resume it "
+            f"(actonce resume{options})."
         )
     if found.is_stopped_without_pause:
         console.err.print(
-            "The stack takes no messages, and nobody paused it by actonce pause: what its queue "
-            f"feeds was disabled or deleted. Have it go on (actonce resume{options}), or say that "
-            f"it is meant (actonce pause{options})."
+            "The stack takes no messages, and nobody paused it by actonce pause: its event source "
+            f"mapping was disabled or deleted. Resume it (actonce resume{options}), or record the "
+            f"pause (actonce pause{options})."
         )
 
 
@@ -118,7 +118,7 @@ def _about(number: int) -> str:
     return f"about {number:,}" if number else "0"
 
 
-def _counted(told: Counted) -> str:
+def _counted(told: Count) -> str:
     return f"{told.count:,}{' or more' if told.more else ''}"
 
 

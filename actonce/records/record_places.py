@@ -12,7 +12,7 @@ from actonce.stack.clients import Aws
 from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce_core.transient import error_code
 from pipeline.audit.reading import places
-from pipeline.audit.reading.places import Found, is_uri
+from pipeline.audit.reading.places import ListedFile, is_uri
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -26,13 +26,13 @@ class Bucket:
     bucket: str
     prefix: str
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[ListedFile]:
         """All files below."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=self.prefix
         )
         return [
-            Found(
+            ListedFile(
                 f"s3://{self.bucket}/{one['Key']}",
                 one["Key"].removeprefix(self.prefix),
                 one["Size"],
@@ -78,7 +78,6 @@ def place(name: str, aws: Aws | None) -> Place:
     """A folder here, or what an `s3://` URI names.
 
     Args:
-        name: of it.
         aws: where the bucket is; None: there is none.
     """
     if aws is None or not is_uri(name):

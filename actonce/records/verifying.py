@@ -15,19 +15,10 @@ from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.records import timestamp
 from actonce_core.transient import error_code
 from pipeline.audit.reading import places
-from pipeline.audit.reading.listing import File, from_root, listed
+from pipeline.audit.reading.listing import from_root, listed
 from pipeline.audit.reading.places import is_uri
-from pipeline.audit.results.digests import (
-    FOLDER,
-    NAME,
-    BrokenChain,
-    Chain,
-    chain_of,
-    differences,
-    following,
-    has_expired,
-)
-from pipeline.errors import CannotAudit
+from pipeline.audit.results import digests
+from pipeline.audit.results.digests import FOLDER, BrokenChain, Chain, following
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +74,6 @@ def read_chain(results: str, aws: Aws | None, head: str | None) -> Chain:
     """The chain of digests in a results' folder.
 
     Args:
-        results: the folder.
-        aws: see `place`.
         head: the hash of a digest that has to be in it; None: none has.
 
     Raises:
@@ -92,52 +81,36 @@ def read_chain(results: str, aws: Aws | None, head: str | None) -> Chain:
         Failed: the summary cannot be read, so that the chain may lack its end.
         BrokenChain: it is not what was written.
     """
-    folder = place(f"{results.rstrip('/')}/{FOLDER}", aws)
-    try:
-        names = [one.below for one in folder.files() if NAME.fullmatch(one.below)]
-    except CannotAudit:
-        names = []
-    texts = {name: folder.read(name) or "" for name in names}
     last = (summary_in(results, aws) or {}).get("digest")
-    if not texts and last is None:
+    chain = digests.read_chain(place(f"{results.rstrip('/')}/{FOLDER}", aws), last)
+    if not chain.hashes:
         raise WrongUse(f"{results} holds no {FOLDER}: an audit of days that are over writes them.")
-    chain = chain_of(texts)
-    chain.check_has(last)
     if head is not None and head not in chain.hashes.values():
         raise BrokenChain(f"No digest of {results} is {head}: the chain is not the one of then.")
     return chain
 
 
 def verify(chain: Chain, records: Place, root: str, results: str) -> Verified:
-    """Look at each file of the days that a chain vouches for.
-
-    Args:
-        chain: of the results.
-        records: the root of the records.
-        root: its name.
-        results: the name of the results' folder.
-    """
+    """Look at each file of the days that a chain vouches for."""
     listing = listed(records.files(), root, results)
-    by_day: dict[date, list[File]] = {}
-    for file in listing.files:
-        by_day.setdefault(file.day, []).append(file)
     there: dict[date, list[dict[str, Any]]] = {}
+    by_day = listing.by_day()
+    for day in chain.days:
+        of_day = by_day.get(day, [])
+        hashes = _hashes(records, [file.path for file in of_day])
+        there[day] = [
+            {"path": from_root(file.path), "size": file.size, "sha256": hashes.get(file.path, "")}
+            for file in of_day
+        ]
+    now = {day: {one["path"]: one["sha256"] for one in files} for day, files in there.items()}
     became: dict[str, str] = {}
     expired: list[date] = []
     files = 0
-    for day, (_, told) in sorted(chain.days.items()):
-        hashed = _hashes(records, [file.path for file in by_day.get(day, ())])
-        there[day] = [
-            {"path": from_root(file.path), "size": file.size, "sha256": hashed.get(file.path, "")}
-            for file in by_day.get(day, ())
-        ]
-        now = {one["path"]: one["sha256"] for one in there[day]}
-        found = differences(told, now)
-        if has_expired(day, by_day) and "removed" in found.values():
+    for day, found in chain.compared(now, listing.days()):
+        if "expired" in found.values():
             expired.append(day)
-            found = {path: what for path, what in found.items() if what != "removed"}
-        files += sum(path not in found and path in now for path in told)
-        became |= found
+        files += len(chain.days[day][1].keys() - found.keys())
+        became |= {path: what for path, what in found.items() if what != "expired"}
     return Verified(chain, None, files, became, expired, there)
 
 
@@ -146,9 +119,6 @@ def accept(verified: Verified, results: str, aws: Aws | None, root: str) -> dict
 
     Args:
         verified: what was there then, and was shown.
-        results: the name of the results' folder.
-        aws: see `place`.
-        root: of the records.
 
     Returns:
         The head of the chain, with the digest that says so.
