@@ -19,6 +19,8 @@ from actonce.records.day_files import day_folder
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.histories.reading import Listed, Told
+from tests.support import stacks
+from tests.support.stacks import with_log, with_outputs
 from tests.support.tables import make_table
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -26,8 +28,6 @@ TIME = NOW.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 TODAY = NOW.date()
 MIDNIGHT = datetime(TODAY.year, TODAY.month, TODAY.day, tzinfo=UTC)
 YESTERDAY = TODAY - timedelta(days=1)
-LOG_GROUP = "/aws/lambda/starter"
-LOG_STREAM = "2026/11/21/[$LATEST]0a1b"
 
 Log = Callable[..., None]
 
@@ -35,31 +35,17 @@ Log = Callable[..., None]
 @pytest.fixture
 def stack(moto_stack: Stack) -> Stack:
     """The starter's log, and another's beside it."""
-    outputs = {
-        "ProcessMessageArn": "arn:aws:states:us-east-1:123456789012:stateMachine:none",
-        "StarterLogGroupName": LOG_GROUP,
-    }
-    stack = Stack(moto_stack.aws, "actonce", outputs)
-    stack.logs.create_log_group(logGroupName=LOG_GROUP)
-    stack.logs.create_log_group(logGroupName=f"{LOG_GROUP}-of-another-stack")
-    stack.logs.put_retention_policy(logGroupName=f"{LOG_GROUP}-of-another-stack", retentionInDays=1)
-    stack.logs.create_log_stream(logGroupName=LOG_GROUP, logStreamName=LOG_STREAM)
-    return stack
+    another = "starter-of-another-stack"
+    moto_stack.logs.create_log_group(logGroupName=another)
+    moto_stack.logs.put_retention_policy(logGroupName=another, retentionInDays=1)
+    machine = "arn:aws:states:us-east-1:123456789012:stateMachine:none"
+    return with_outputs(with_log(moto_stack), ProcessMessageArn=machine)
 
 
 @pytest.fixture
 def log(stack: Stack) -> Log:
-    """Writes into the starter's log: a text, or a line of the stream with its time."""
-
-    def write(line: str | dict[str, Any], at: datetime = NOW) -> None:
-        text = line if isinstance(line, str) else json.dumps(line)
-        stack.logs.put_log_events(
-            logGroupName=LOG_GROUP,
-            logStreamName=LOG_STREAM,
-            logEvents=[{"timestamp": int(at.timestamp() * 1000), "message": text}],
-        )
-
-    return write
+    """Writes a line into the starter's log, now unless a time is named."""
+    return lambda line, at=NOW: stacks.log(stack, line, at)
 
 
 def delivery(message_id: str, at: datetime | str = TIME) -> dict[str, Any]:
@@ -125,7 +111,7 @@ def test_a_day_that_is_forgotten_keeps_the_file_it_has(
     at = MIDNIGHT - timedelta(days=1)
     log(delivery("m-1", at), at=at)
     run(stack, tmp_path, "deliveries", days=[YESTERDAY])
-    stack.logs.put_retention_policy(logGroupName=LOG_GROUP, retentionInDays=1)
+    stack.logs.put_retention_policy(logGroupName="starter", retentionInDays=1)
     collected = run(stack, tmp_path, "deliveries", days=[YESTERDAY, TODAY])
     assert collected.lines == {YESTERDAY: {"deliveries": None}, TODAY: {"deliveries": 0}}
     assert ids(tmp_path, "deliveries", YESTERDAY) == ["m-1"]

@@ -71,7 +71,22 @@ def with_executions(stack: Stack, *message_ids: str) -> Stack:
 def with_log(stack: Stack) -> Stack:
     """The starter's log group, with nothing in it."""
     stack.logs.create_log_group(logGroupName="starter")
+    stack.logs.create_log_stream(logGroupName="starter", logStreamName="one")
     return with_outputs(stack, StarterLogGroupName="starter")
+
+
+def log(stack: Stack, line: str | dict[str, Any], at: datetime) -> None:
+    """Write a line into the starter's log."""
+    stack.logs.put_log_events(
+        logGroupName="starter",
+        logStreamName="one",
+        logEvents=[
+            {
+                "timestamp": int(at.timestamp() * 1000),
+                "message": line if isinstance(line, str) else json.dumps(line),
+            }
+        ],
+    )
 
 
 def deployed(stack: Stack, outputs: dict[str, str] | None = None, **parameters: str) -> Stack:

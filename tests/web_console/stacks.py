@@ -9,7 +9,7 @@ from actonce.operate.decisions.deciding import decide
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 from tests.support.queues import dead
-from tests.support.stacks import TABLE
+from tests.support.stacks import TABLE, log
 
 __all__ = ["complete", "log_conflict", "rejected", "retried_by_a_colleague", "unstart"]
 
@@ -47,13 +47,7 @@ def log_conflict(stack: Stack, message_id: str) -> None:
     now = datetime.now(UTC) - timedelta(seconds=5)  # before anything else of its story
     line = {"stream": "deliveries", "at": timestamp(now), "end": "refused", "reason": "conflict"}
     line |= {"message_id": message_id, "execution_name": message_id}
-    log = stack.starter_log_group
-    stack.logs.create_log_stream(logGroupName=log, logStreamName="one")
-    stack.logs.put_log_events(
-        logGroupName=log,
-        logStreamName="one",
-        logEvents=[{"timestamp": int(now.timestamp() * 1000), "message": json.dumps(line)}],
-    )
+    log(stack, line, now)
 
 
 def own_effect(folder: Path, message_id: str) -> OwnEffects:
