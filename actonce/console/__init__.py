@@ -2,12 +2,12 @@
 
     server.py          binds to loopback, makes the token, runs until Ctrl-C
     access.py          who may ask: Host, Origin, token, cookie; and what a page may load
-    app.py             the addresses, and what is told of errors
+    app.py             the addresses, and the answer where a view fails
     context.py         what all views share: the stack, caches, queue scans, jobs
-    queue_scans.py     each queue is read once for however many tabs, and kept as snapshots
-    cache.py           how the stack is, asked for no more often than it has to be
+    queue_scans.py     reads each queue once for however many tabs, and keeps snapshots
+    cache.py           asks AWS how the stack is no more often than it has to
     jobs.py            decisions, sending back and discarding, one after the other, each begun once
-    read_only.py       refuses calls of AWS that change something where it is read-only
+    read_only.py       refuses calls of AWS that change something, where the console is read-only
     views/             one module per view
 
 The views show what `where`, `list`, `status`, `dead-letters` and `unstarted` know, by the same

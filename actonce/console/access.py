@@ -3,17 +3,16 @@
 Whoever can open a page in that browser, or has another account on the machine, can send requests to
 a loopback port. So:
 
-* **Host** must be this server's own address: a name of somebody else's that resolves to 127.0.0.1
-  (DNS rebinding) is refused before anything else is looked at.
+* **Host** must be this server's own address: another name that resolves to 127.0.0.1 (DNS
+  rebinding) is refused before anything else is looked at.
 * **The token** comes once, in the address that is opened, and becomes a cookie that no script can
-  read, and that comes with no other site's forms; the address is then left. A link that a colleague
-  sent may be followed: what is only looked at changes nothing (`SameSite=Lax`).
+  read and no other site's form sends; the browser is then redirected to the address without it. A
+  link that a colleague sent may be followed: a GET changes nothing (`SameSite=Lax`).
 * **Origin** of whatever is not GET or HEAD must be this server's own, and `Sec-Fetch-Site`, where a
-  browser tells it, same-origin. What is only shown may also be gone to, from anywhere, but not
-  loaded into a page of another server of this machine, with which the cookie would come.
+  browser sends it, same-origin. A person may navigate to a page from anywhere, but a page of
+  another server of this machine, to which the browser sends the cookie too, may not load one.
 
-Nothing is answered with CORS headers. What a page may load, and that nobody may frame it, is in
-`HEADERS`.
+No answer has CORS headers. `HEADERS` say what a page may load, and that nobody may frame it.
 """
 
 import hmac
@@ -27,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 TOKEN: Final = "token"  # noqa: S105 - the name of a parameter
 LONGEST_BODY: Final = 1024 * 1024
-"""Bytes of a request's body; a page of checked boxes has some thousands."""
+"""Bytes of a request's body; a page of ticked boxes sends some thousands."""
 
 HEADERS: Final = {
     "Content-Security-Policy": (
@@ -42,7 +41,7 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Of every answer."""
+"""Every answer has them."""
 
 _USUAL_PORT: Final = 80
 _SAFE: Final = frozenset({"GET", "HEAD"})
@@ -54,7 +53,7 @@ class Access:
     Args:
         app: what answers.
         token: the secret.
-        port: that this listens on.
+        port: on which the server listens.
     """
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
@@ -80,7 +79,7 @@ class Access:
         await (answer or self._app)(scope, receive, with_headers)
 
     def _refused(self, scope: Scope) -> Response | None:
-        """What to answer in the application's place; None: it may answer."""
+        """The refusal, or the redirect that sets the cookie; None: the application may answer."""
         headers = Headers(scope=scope)
         if headers.getlist("host") not in [[host] for host in self._hosts]:
             return PlainTextResponse(
@@ -95,38 +94,38 @@ class Access:
             return PlainTextResponse("Only a page of this console may ask for this.\n", 403)
         if scope["method"] not in _SAFE:
             length = headers.get("content-length", "")
-            is_told = length.isascii() and length.isdigit() and "transfer-encoding" not in headers
-            if not is_told or int(length) > LONGEST_BODY:
+            is_known = length.isascii() and length.isdigit() and "transfer-encoding" not in headers
+            if not is_known or int(length) > LONGEST_BODY:
                 return PlainTextResponse("Too much was sent, or no one knows how much.\n", 413)
         if self._is_known(headers.getlist("cookie")):
             return None
         return self._let_in(scope)
 
     def _let_in(self, scope: Scope) -> Response:
-        """The cookie, for who brings the token; and to the same address without it."""
+        """Set the cookie for whoever brings the token, and redirect to the address without it."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        told = [value for name, value in query if name == TOKEN]
-        if scope["method"] != "GET" or len(told) != 1 or not self._is_token(told[0]):
+        tokens = [value for name, value in query if name == TOKEN]
+        if scope["method"] != "GET" or len(tokens) != 1 or not self._is_token(tokens[0]):
             return PlainTextResponse(
                 "This console shows itself to who started it only: open the address that it "
                 "printed, with its token.\n",
                 401,
             )
         rest = urlencode([(name, value) for name, value in query if name != TOKEN])
-        # Of the path only what cannot name another host: //other.example would.
+        # //other.example would name another host.
         path = "/" + scope["path"].lstrip("/\\") if scope["path"].isascii() else "/"
         answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
         answer.set_cookie(self._cookie, self._token, httponly=True, samesite="lax", path="/")
         return answer
 
     def _is_known(self, cookies: Sequence[str]) -> bool:
-        """By any of them: other servers of this machine set what they like, this name, too."""
+        """Whether any cookie has the token: other servers here may set one of the same name."""
         pairs = [pair.strip().partition("=") for text in cookies for pair in text.split(";")]
         return any(name == self._cookie and self._is_token(value) for name, _, value in pairs)
 
-    def _is_token(self, told: str) -> bool:
-        # As bytes: of texts only ASCII may be compared so.
-        return hmac.compare_digest(told.encode("utf-8", "replace"), self._token.encode())
+    def _is_token(self, text: str) -> bool:
+        # As bytes: compare_digest takes no text but ASCII.
+        return hmac.compare_digest(text.encode("utf-8", "replace"), self._token.encode())
 
 
 def own_hosts(port: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is asked of AWS for however many tabs, and not too often."""
+"""Asks AWS for something for however many tabs, and not too often."""
 
 import threading
 import time
@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Cached(Generic[T]):
-    """What was found last.
+    """The last answer.
 
     Attributes:
-        value: None: nothing was found yet.
-        at: when it was last asked for (UTC).
-        error: why that failed; the value is of the time before. None: it did not.
+        value: None: there is none yet.
+        at: when AWS was last asked (UTC).
+        error: why that failed; the value is then the answer before. None: it did not.
     """
 
     value: T | None
@@ -28,12 +28,12 @@ class Cached(Generic[T]):
 
 
 class Cache(Generic[T]):
-    """Something that is asked for once in `seconds` at most, and only while somebody wants it.
+    """A value that is asked for once in `seconds` at most, and only when a page needs it.
 
     Args:
         ask: asks for it.
         seconds: for which it is kept.
-        clock: seconds, as of `time.monotonic`.
+        clock: seconds, like `time.monotonic`.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Cache(Generic[T]):
         self._cached: Cached[T] = Cached(None, datetime.now(UTC), None)
 
     def get(self) -> Cached[T]:
-        """What is known, after asking where it is too old; who comes meanwhile waits for that."""
+        """The value, asked for again if it is too old; other callers wait meanwhile."""
         with self._lock:
             now = self._clock()
             if self._asked_at is None or now - self._asked_at >= self._seconds:
@@ -55,11 +55,11 @@ class Cache(Generic[T]):
                 at = datetime.now(UTC)
                 try:
                     self._cached = Cached(self._ask(), at, None)
-                except Exception as error:  # noqa: BLE001 - told in the page; the rest goes on
+                except Exception as error:  # noqa: BLE001 - the page shows it
                     self._cached = Cached(self._cached.value, at, error_text(error))
             return self._cached
 
     def expire(self) -> None:
-        """Have the next who wants it ask: something was changed."""
+        """Have the next `get` ask: something was changed."""
         with self._lock:
             self._asked_at = None

@@ -1,7 +1,7 @@
-"""The connections to the console: few, and who asks for nothing makes room for who does.
+"""The connections to the console: few, and idle ones make room for new ones.
 
-Whoever can open a connection could otherwise hold all the files that the process may have open, and
-lock everybody out, calls of AWS too.
+Otherwise whoever can open connections could use up the files that the process may have open, and
+lock everybody out, calls to AWS included.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from typing import Final
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST: Final = 16
-"""Of all browsers together; one of them opens six at most."""
+"""Of all browsers together; each opens six at most."""
 
 
 class Connection(H11Protocol):
@@ -41,7 +41,7 @@ class Connection(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether it is the client's turn: to ask, to come to the end of asking, or to read."""
+        """Whether it is the client's turn: to send a request, or the rest of it, or to read."""
         cycle = self.cycle
         if cycle is None or cycle.response_complete or self.flow.write_paused:
             return True

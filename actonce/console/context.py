@@ -31,14 +31,14 @@ COUNTS_SECONDS: Final = 15.0
 """For which the queues' counts are kept. Three calls of GetQueueAttributes."""
 
 STATUS_SECONDS: Final = 60.0
-"""For which the stack's status is kept, and what has stopped. About a dozen calls, and three; and
-one, once, for each execution that has failed."""
+"""For which the stack's status and the stopped executions are kept. About a dozen calls, and three;
+and one, once, for each execution that has failed."""
 
 MOST_STOPPED: Final = 50
-"""Executions that are looked at, of each status that one may have stopped with."""
+"""Executions that are looked at, of each status of a stopped one."""
 
 QueueName = Literal["dead_letters", "unstarted"]
-"""A queue that is read, by its name among the counts."""
+"""A queue that the console reads."""
 
 QUEUES: Final[tuple[QueueName, ...]] = ("dead_letters", "unstarted")
 
@@ -46,11 +46,11 @@ _EVERYTHING: Final = Narrowing({})
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
-    """Messages that a retry continues: nobody is known to have decided when their executions ended.
+class StoppedMessages:
+    """Messages whose executions ended undecided, as far as is known: a retry continues them.
 
     Attributes:
-        messages: what began first comes first.
+        messages: the first that began comes first.
         is_whole: False: of some status only the newest `MOST_STOPPED` were looked at.
     """
 
@@ -59,7 +59,7 @@ class Stopped:
 
 
 class Context:
-    """What all views share. Nothing is read yet but how the stack is to be reached.
+    """What all views share; making it reads nothing.
 
     Args:
         stack: to look at.
@@ -68,17 +68,17 @@ class Context:
         read_only: whether changes are refused.
         audit: the folder of an audit's results that are of this stack; None: what its daily audit
             left counts.
-        scan_waits: seconds for which a scan waits for what another reader holds; what does not come
-            is counted, and told.
-        job_waits: likewise of a job.
+        scan_waits: seconds for which a scan waits for messages that another reader holds; those
+            that do not come are counted, and the pages say so.
+        job_waits: the same for a job.
 
     Attributes:
         letters: scans of DeadLetterQueue.
         unstarted: scans of UnstartedQueue.
-        is_replaced: whether the stack that was found is there no more.
+        is_replaced: whether the stack was deleted or replaced since.
         counts: messages of each queue, in flight or not.
-        stopped: see `Stopped`.
-        with_log: the stories whose deliveries were read from the log last, by their ids.
+        stopped: see `StoppedMessages`.
+        with_log: the stories whose deliveries were last read from the log, by their ids.
         templates: what pages are drawn by.
     """
 
@@ -126,9 +126,9 @@ class Context:
         return None if cached.value is None or cached.error else cached.value[queue]
 
     def scan_if_changed(self, queue: QueueName, *, is_missed: bool = False) -> None:
-        """Read the queue where it was not read yet, or its count says that it has changed.
+        """Read the queue if it was not read yet, or its count says that it has changed.
 
-        It is waited for a moment: a short queue is there at once.
+        It waits a moment for the scan: a short queue is there at once.
 
         Args:
             queue: which.
@@ -161,9 +161,9 @@ class Context:
                 queue, message_reader(self.stack), _EVERYTHING, tell, whole=True
             )
 
-    def _stopped(self) -> Stopped:
+    def _stopped(self) -> StoppedMessages:
         if self.has_rows:
-            return Stopped([], is_whole=True)
+            return StoppedMessages([], is_whole=True)
         since = datetime.now(UTC) - REDRIVEN_FOR
         found = [
             page(
@@ -182,7 +182,7 @@ class Context:
             if one.state in ("aborted", "failed", "timed_out", "ended")
         ]
         messages.sort(key=lambda one: one.since)
-        return Stopped(messages, is_whole=all(each.cursor is None for each in found))
+        return StoppedMessages(messages, is_whole=all(each.cursor is None for each in found))
 
     def _count(self) -> dict[str, int]:
         queues = {

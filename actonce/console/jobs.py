@@ -1,8 +1,8 @@
-"""Jobs: decisions, and what a person has sent back or discarded, one after the other.
+"""Jobs: deciding, sending back and discarding, one after the other.
 
-A job is begun with the idempotency key that its page was given: a second click, or a second tab
-with the same page, finds the job that is there. Two jobs at once would hide the queue's messages
-from each other, so the second waits.
+A page begins its job with an idempotency key: a second click, or a second tab with the same page,
+finds the job that is there. Two jobs at once would hide the queue's messages from each other, so
+the second waits.
 """
 
 import queue
@@ -17,21 +17,20 @@ from actonce.operate.bulk import Bulk, BulkResult
 from actonce.stack.aws_errors import error_text
 
 KEPT: Final = 100
-"""Jobs whose outcomes can be looked at; older ones are forgotten, the queues know nothing less."""
+"""Jobs whose outcomes can be looked at; older ones are forgotten."""
 
 State = Literal["waiting", "running", "stopping", "ended"]
-"""A job that waits, waits for the one before it; of one that is stopping, what was begun is brought
-to its end."""
+"""A job waits for the one before it; one that is stopping finishes what it has begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job was at one moment; a page is drawn of one of these, never of the job itself.
+    """How far a job was at one moment; pages are drawn of this, never of the job itself.
 
     Invariant: where it is over, outcomes and notes are whole.
 
     Attributes:
-        error: why it ended before its end; None: it did not, or has not.
+        error: why it ended early; None: it did not, or has not ended.
     """
 
     state: State
@@ -75,8 +74,8 @@ class Job:
     def progress(self) -> Progress:
         """How far it is."""
         state = self.state
-        # After the state: what ends between the two is told of a job that seems to go on, and so is
-        # asked again; the other way round an end would be told without what came last.
+        # The outcomes after the state: of a job that ends in between the page has all outcomes,
+        # and asks again; the other way round it would show an end without the last of them.
         error = self.error if state == "ended" else None
         return Progress(state, error, self.task.ended, self.task.notes)
 
@@ -85,8 +84,8 @@ class Jobs:
     """All jobs, and the thread that runs them.
 
     Args:
-        after: called after each, in that thread, before it counts as over: who finds it over finds
-            begun what comes of that.
+        after: called after each, in that thread, before it counts as over: whoever sees it over
+            can rely on what `after` has begun.
     """
 
     def __init__(self, after: Callable[[], None]) -> None:
@@ -98,7 +97,7 @@ class Jobs:
         threading.Thread(target=self._run, name="jobs", daemon=True).start()
 
     def begun_with(self, key: str) -> Job | None:
-        """The job that was begun with this key; None: there is none, or it is kept no more."""
+        """The job that was begun with this key; None: there is none, or it is forgotten."""
         with self._lock:
             return next((job for job in self._jobs.values() if job.key == key), None)
 
@@ -117,7 +116,7 @@ class Jobs:
         return job
 
     def get(self, number: int) -> Job | None:
-        """The job of that number; None: there is none any more."""
+        """The job of that number; None: there is none, or it is forgotten."""
         with self._lock:
             return self._jobs.get(number)
 
@@ -127,7 +126,7 @@ class Jobs:
             return list(reversed(self._jobs.values()))
 
     def stop(self, job: Job) -> None:
-        """Stop it; what it has begun is brought to its end, and the rest stays as it was."""
+        """Stop it; it finishes what it has begun, and leaves the rest as it was."""
         with self._lock:
             if job.state != "ended":
                 job.state = "stopping"
@@ -155,7 +154,7 @@ class Jobs:
             try:
                 if begins:
                     job.task.run()
-            except Exception as error:  # noqa: BLE001 - told in its page; the next one goes on
+            except Exception as error:  # noqa: BLE001 - its page shows it
                 job.error = error_text(error)
             self._after()
             with self._lock:

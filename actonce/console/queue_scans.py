@@ -1,8 +1,8 @@
 """Queue scans: what lies in a queue, read once for however many tabs.
 
-Reading a queue hides its messages from other readers for as long. So one thread reads it, and what
-it found is kept as a snapshot with a number and an age. That the queue's count differs from what
-was found is the sign that something has changed.
+Reading a queue hides its messages from other readers meanwhile. So one thread reads it, and keeps
+what it found as a snapshot with a number and an age. When the queue's count differs from what was
+found, something has changed.
 """
 
 import secrets
@@ -18,11 +18,11 @@ from actonce.stack.aws_errors import error_text
 E = TypeVar("E")
 
 KEPT: Final = 8
-"""Snapshots that are kept of the newest, and again of those that somebody was asked to decide on:
-what they decide on is what they saw, however often the queue is read meanwhile."""
+"""So many of the newest snapshots are kept, and as many of those that a page asked somebody to
+decide on: they decide on what they saw, however often the queue is read meanwhile."""
 
 MOST_ENTRIES: Final = 40_000
-"""Of each of the two together; two snapshots are kept however long they are."""
+"""Of all snapshots of either sort; two are kept however long they are."""
 
 A_MOMENT: Final = 0.2
 """Seconds for which a page waits for a scan that it has begun."""
@@ -33,24 +33,24 @@ SMALL: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot(Listing[E]):
-    """What a scan found; its number names it while it is kept, and `at` is when it ended (UTC)."""
+    """What a scan found; `number` names it while it is kept, and `at` is when it ended (UTC)."""
 
     number: int
     at: datetime
 
     @property
     def messages(self) -> int:
-        """How many messages of the queue are known by it."""
+        """How many messages of the queue it accounts for."""
         return len(self.entries) + self.beside + self.held_elsewhere
 
 
 @dataclass(frozen=True, slots=True)
 class ScanState(Generic[E]):
-    """How the scans stood at one moment; a page is drawn of one of these.
+    """How the scans stood at one moment; pages are drawn of this.
 
     Attributes:
         latest: the newest snapshot; None: there is none yet.
-        reading: how many messages have been read just now; None: nobody reads.
+        reading: how many messages the scan under way has read; None: none is under way.
         error: why the last scan failed; None: it did not.
     """
 
@@ -59,10 +59,10 @@ class ScanState(Generic[E]):
     error: str | None
 
     def is_sure(self, count: int | None) -> bool:
-        """Whether the newest snapshot is all that lies there, where the queue has so many messages.
+        """Whether the newest snapshot has all that lies in the queue.
 
         Args:
-            count: None: it could not be counted.
+            count: the queue's messages; None: they could not be counted.
         """
         if self.latest is None or self.reading is not None or self.error is not None:
             return False
@@ -70,7 +70,7 @@ class ScanState(Generic[E]):
 
 
 def first_number() -> int:
-    """Of a console's snapshots: none that an older tab, of a console that has ended, could name."""
+    """A random one, which no tab of an earlier console can name."""
     return secrets.randbelow(10**12) + 1
 
 
@@ -78,7 +78,7 @@ class QueueScans(Generic[E]):
     """The scans of one queue, and their snapshots.
 
     Args:
-        read: reads the queue whole; it tells what it is given, now and then, how many it has read.
+        read: reads the whole queue; now and then it calls its argument with how many it has read.
     """
 
     def __init__(self, read: Callable[[Callable[[int], None]], Listing[E]]) -> None:
@@ -99,23 +99,23 @@ class QueueScans(Generic[E]):
         return self.state().latest
 
     def state(self) -> ScanState[E]:
-        """All that can be told, of one moment: a scan that ends is in all of it or in none."""
+        """How the scans stand: a scan that ends meanwhile is in all of it or in none."""
         with self._lock:
             reading = self._so_far if self._thread is not None else None
             return ScanState(self._newest(), reading, self._error)
 
     def snapshot(self, number: int) -> Snapshot[E] | None:
-        """The snapshot of that number; None: it is kept no more."""
+        """The snapshot of that number; None: it is no longer kept."""
         with self._lock:
             return self._kept.get(number) or self._asked_about.get(number)
 
     def pin(self, snapshot: Snapshot[E]) -> None:
-        """Keep a snapshot on which somebody is asked to decide; see `KEPT`."""
+        """Keep a snapshot that a page asks somebody to decide on; see `KEPT`."""
         with self._lock:
             _keep(self._asked_about, snapshot)
 
     def find(self, wanted: Callable[[E], bool]) -> E | None:
-        """The entry that is wanted, as it was read last, of all snapshots that are kept."""
+        """An entry of the newest snapshots, as it was last read; None: none of them has it."""
         with self._lock:
             kept = list(reversed(self._kept.values()))
         return next((one for snapshot in kept for one in snapshot.entries if wanted(one)), None)
@@ -124,7 +124,7 @@ class QueueScans(Generic[E]):
         """Begin to read, unless somebody reads already.
 
         Args:
-            after_this: what is being read may have missed what was just done: read once more.
+            after_this: a scan under way may have missed what was just done: read once more.
         """
         with self._lock:
             if self._thread is not None:
@@ -137,16 +137,16 @@ class QueueScans(Generic[E]):
     def scan_if_changed(
         self, messages: int, counted_at: datetime, *, is_missed: bool = False
     ) -> None:
-        """Read again if the queue is small, and what was read may not be what lies there.
+        """Read again if the queue is small, and may have something else than was read.
 
-        It may not if the queue has another number of messages, if another reader held some of them
-        or if the last scan failed. Where nothing was read yet it is read, however long it is.
+        It may if it has another number of messages, if another reader held some of them, or if the
+        last scan failed. A queue that was not read yet is read, however long it is.
 
         Args:
             messages: how many the queue has.
-            counted_at: when (UTC). A count from before the last scan's end has nothing read: each
-                count has the queue read once at most, for a scan hides its messages from others.
-            is_missed: something lies there, by what is known elsewhere, that was not found.
+            counted_at: when (UTC). A count from before the last scan's end starts none: each count
+                has the queue read once at most, for a scan hides its messages from others.
+            is_missed: something that must lie there was not found.
         """
         state = self.state()
         latest, ended = state.latest, self._ended
@@ -158,7 +158,7 @@ class QueueScans(Generic[E]):
             self.scan()
 
     def wait(self, seconds: float) -> None:
-        """Wait until nobody reads any more, for so long at most."""
+        """Wait until no scan is under way, for so long at most."""
         with self._lock:
             thread = self._thread
         if thread is not None:
@@ -169,7 +169,7 @@ class QueueScans(Generic[E]):
             found, error = None, None
             try:
                 found = self._read(self._tell)
-            except Exception as raised:  # noqa: BLE001 - told in the page; what was read before stays
+            except Exception as raised:  # noqa: BLE001 - pages show it
                 error = error_text(raised)
             with self._lock:
                 self._error = error
@@ -192,7 +192,7 @@ class QueueScans(Generic[E]):
 
 
 def _keep(kept: dict[int, Snapshot[E]], snapshot: Snapshot[E]) -> None:
-    """Keep it as the newest, and let go the oldest that are too many."""
+    """Keep it as the newest, and drop the oldest if they are too many."""
     kept.pop(snapshot.number, None)
     kept[snapshot.number] = snapshot
     while len(kept) > KEPT or (
