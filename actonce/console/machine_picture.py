@@ -1,8 +1,8 @@
 """The project's drawing of the state machine, with the path that one message took.
 
-`docs/draw_state_machine.py` draws it once, with an id for each state and each transition. Here each
-of them is only given the classes by which `static/machine_picture.css` paints it: the page's policy
-allows no `style` attribute, and colours differ by day and by night.
+`docs/draw_state_machine.py` draws it once, with an id for each state and each transition. This only
+adds the classes by which `static/machine_picture.css` paints them: the page's policy allows no
+`style` attribute, and colours differ by day and by night.
 """
 
 import re
@@ -19,11 +19,11 @@ _GROUP = re.compile(r'<g id="((?:state|edge)_[^"]*)" class="([^"]*)"')
 def machine_picture(svg: str, steps: Sequence[Step]) -> Markup:
     """The picture with the path, as a `<figure>`.
 
-    States and transitions of the path that the picture does not have, because the execution is of
-    another version's machine, are named below it.
+    Below it are the names of states and transitions of the path that the picture lacks, because the
+    execution is of another version's machine.
 
     Args:
-        svg: the text of the picture; it is the project's own, and goes into the page as it is.
+        svg: the picture; it is the project's own, and goes into the page as it is.
         steps: of an execution; none: the machine alone.
     """
     marks = path_marks(steps)
@@ -54,9 +54,8 @@ def machine_picture(svg: str, steps: Sequence[Step]) -> Markup:
 def path_marks(steps: Sequence[Step]) -> dict[str, str]:
     """The classes of the states and transitions on the path, by their ids in the picture.
 
-    A state is `visited`, and the last one `current`, `ended` or `ended failed` as well; what led
-    from one to the next is `taken`. A redriven execution goes on in the state that it ended in, and
-    took no transition there.
+    A state is `visited`, the last one also `current`, `ended` or `ended failed`; a transition is
+    `taken`. A redriven execution continues in the state in which it ended, by no transition.
     """
     marks: dict[str, str] = {}
     state, status, is_redriven = "Start", "", False

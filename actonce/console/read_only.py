@@ -1,4 +1,4 @@
-"""The calls of AWS that a console may make that was started to read only."""
+"""The calls of AWS that a read-only console may make."""
 
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ SERVICES: Final = (
     *("cloudformation", "cloudwatch", "dynamodb", "lambda", "logs"),
     *("s3", "sqs", "stepfunctions", "sts"),
 )
-"""Whatever the views ask. Clients are made before threads share them: making them is not safe."""
+"""Of all views. Clients are made before threads share them: making one is not thread-safe."""
 
 READS: Final = frozenset(
     {
@@ -24,10 +24,10 @@ READS: Final = frozenset(
         "GetCallerIdentity",
     }
 )
-"""What the views ask. By name: AWS has calls that begin with Get and take something away."""
+"""What the views call, by name: AWS has calls that begin with Get and take something away."""
 
 GIVEN_BACK: Final = frozenset({"ReceiveMessage", "ChangeMessageVisibilityBatch"})
-"""What the one reader of the queues needs: a message is hidden, and given back again."""
+"""What reading a queue needs: it hides a message, and gives it back."""
 
 
 class Forbidden(Failed):
@@ -35,11 +35,11 @@ class Forbidden(Failed):
 
 
 def make_clients(aws: Aws, *, read_only: bool) -> None:
-    """Make all clients that the views use, here and now.
+    """Make all clients that the views use, now.
 
     Args:
         aws: whose.
-        read_only: whether they refuse whatever may change something, before anything is sent.
+        read_only: whether they refuse, before anything is sent, whatever may change something.
     """
     for service in SERVICES:
         client = aws.client(service)

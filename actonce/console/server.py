@@ -1,4 +1,4 @@
-"""Serves the console on this machine's loopback until somebody ends it."""
+"""Serves the console on this machine's loopback interface until somebody ends it."""
 
 import os
 import secrets
@@ -26,7 +26,7 @@ def listening(port: int | None) -> socket.socket:
     """A socket on the loopback.
 
     Args:
-        port: which; None: the usual one, or where that is taken any that is free.
+        port: None: the usual one or, if that is taken, any that is free.
 
     Raises:
         Failed: it is taken.
@@ -44,12 +44,12 @@ def listening(port: int | None) -> socket.socket:
 def serve(
     make: Callable[[str, int], ASGIApp], port: int | None, ready: Callable[[str], None]
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; after that the process is over within seconds.
+    """Serve until Ctrl-C or SIGTERM; after that the process ends within seconds.
 
     Args:
-        make: makes the application, of its token and its port.
+        make: makes the application, given its token and its port.
         port: see `listening`.
-        ready: is told the address, with its token, once it answers.
+        ready: called with the address, token included, once the server answers.
 
     Raises:
         Failed: see `listening`.
@@ -62,7 +62,7 @@ def serve(
         try:
             _Server(config, lambda: ready(address)).run(sockets=[listener])
         except KeyboardInterrupt:
-            # Python would wait for each thread that AWS does not answer, for minutes.
+            # Python would wait for minutes for threads that AWS does not answer.
             end = threading.Timer(_LAST_SECONDS, os._exit, [_INTERRUPTED])
             end.daemon = True
             end.start()
@@ -70,7 +70,7 @@ def serve(
 
 
 def config_of(app: ASGIApp) -> uvicorn.Config:
-    """How an application is served."""
+    """How the server serves an application."""
     return uvicorn.Config(
         app,
         http=connections.Connection,
@@ -84,7 +84,7 @@ def config_of(app: ASGIApp) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """One that tells when it answers."""
+    """A server that calls `ready` once it answers."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -93,18 +93,18 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            # Beside it: a browser of the terminal is waited for until the person leaves it.
+            # In a thread: a browser in the terminal returns only when the person leaves it.
             threading.Thread(target=self._ready, name="ready", daemon=True).start()
 
 
 def open_in_browser(address: str, folder: Path) -> None:
     """Open the address in the person's browser.
 
-    By a file that only they can read: a command's arguments can be read by everybody on the
-    machine, and with them the token.
+    Through a file that only they can read: everybody on the machine can read a command's arguments,
+    and the token with them.
 
     Args:
-        address: with its token, which has nothing in it that HTML would take for its own.
+        address: with its token, which has nothing in it that HTML would have to escape.
         folder: that only they can read; the file stays there.
     """
     file = folder / "console.html"

@@ -1,1 +1,1 @@
-"""One module for each view: what it shows, and what can be asked for on it."""
+"""A module for each view: what it shows, and what can be done there."""

@@ -1,4 +1,4 @@
-"""What the last audit said, where its results are at hand."""
+"""What the last audit found, if its results are at hand."""
 
 from starlette.responses import Response
 

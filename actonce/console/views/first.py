@@ -14,22 +14,22 @@ from actonce.messages.filters import grouped
 
 
 def first(context: Context, _: ViewRequest) -> Response:
-    """What waits; the stack's state comes after it, for it takes a dozen calls."""
+    """What waits; the page asks for the stack's state after it, for that takes a dozen calls."""
     return page(context, "first.html.j2", **_waiting(context))
 
 
 def waiting(context: Context, _: ViewRequest) -> Response:
-    """The part of it that tells what waits, again."""
+    """The part with what waits."""
     return page(context, "waiting.html.j2", **_waiting(context))
 
 
 def stack(context: Context, _: ViewRequest) -> Response:
-    """The part of it that tells how the stack is."""
+    """The part with the stack's state."""
     return page(context, "stack.html.j2", status=context.status.get())
 
 
 def stopped(context: Context, _: ViewRequest) -> Response:
-    """The part of it that tells which executions ended before anybody had decided."""
+    """The part with executions that ended before anybody had decided."""
     found = context.stopped.get()
     commands = [
         command_of_one(context, one.message_id or one.name, one.name, "retry", "")
@@ -45,7 +45,7 @@ def stopped(context: Context, _: ViewRequest) -> Response:
 
 
 def scan(context: Context, request: ViewRequest) -> Response:
-    """Read a queue again because somebody asks, here or on a message's page."""
+    """Read a queue again, for this page or a message's."""
     for queue in QUEUES:
         if queue.replace("_", "-") == request.one("queue"):
             context.scans(queue).scan()

@@ -1,4 +1,4 @@
-"""The jobs: how far each is, what became of each message, and stopping it."""
+"""The jobs: how far each is, what became of its messages, and stopping it."""
 
 from starlette.responses import Response
 
@@ -10,7 +10,7 @@ from actonce.console.views.queue_view import page_of
 
 
 def list_(context: Context, _: ViewRequest) -> Response:
-    """All that this console still knows."""
+    """All that the console still knows."""
     jobs = [(job, job.progress()) for job in context.jobs.all()]
     return page(context, "jobs.html.j2", jobs=jobs)
 
@@ -21,12 +21,12 @@ def job(context: Context, request: ViewRequest) -> Response:
 
 
 def now(context: Context, request: ViewRequest) -> Response:
-    """The part of its page that changes while it runs."""
+    """The part of a job's page that changes while it runs."""
     return _page(context, request, "job_now.html.j2")
 
 
 def stop(context: Context, request: ViewRequest) -> Response:
-    """Stop it; what it has not come to stays as it was."""
+    """Stop a job; what it has not begun stays as it was."""
     found = _found(context, request)
     context.jobs.stop(found)
     return elsewhere(request, f"/jobs/{found.number}")
@@ -45,7 +45,7 @@ def _found(context: Context, request: ViewRequest) -> Job:
 def _page(context: Context, request: ViewRequest, template: str) -> Response:
     found = _found(context, request)
     progress = found.progress()
-    # Those that did not come to their end first: they are what somebody has to look at.
+    # Failures first: somebody has to look at them.
     outcomes = sorted(progress.outcomes, key=lambda one: one.happened)
     return page(
         context,

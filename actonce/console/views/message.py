@@ -35,13 +35,13 @@ from actonce_core.histories.reading import read_events
 from pipeline.visible import json_text
 
 _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
-"""Seconds between two looks: while it goes on by itself, and while a person has to decide."""
+"""Seconds between two looks: while it goes on by itself, and while it waits for a person."""
 
 MOST_LOOKS = 30
 """For a message that is nowhere; after as many its page looks again only when somebody asks."""
 
 _LOGS_KEPT = 64
-"""Messages of which the log, which is slow, was read because somebody asked; told until again."""
+"""Messages whose deliveries, which are slow to read from the log, are kept."""
 
 PICTURE = sources() / "docs" / "pictures" / "process_message.svg"
 
@@ -52,12 +52,12 @@ def message(context: Context, request: ViewRequest) -> Response:
 
 
 def now(context: Context, request: ViewRequest) -> Response:
-    """How it is now, while it is not over."""
+    """The part that changes while the message is not over."""
     return _page(context, "message_now.html.j2", request, _story(context, request))
 
 
 def log(context: Context, request: ViewRequest) -> Response:
-    """The same, and what the starter's log has of it now."""
+    """The same, with what the starter's log has of the message now."""
     story = _story(context, request)
     told = with_log(context.stack, story)
     context.with_log.pop(story.message_id, None)
@@ -65,7 +65,7 @@ def log(context: Context, request: ViewRequest) -> Response:
     for old in list(context.with_log)[:-_LOGS_KEPT]:
         context.with_log.pop(old, None)
     if told.conflicts and not any(one.is_conflict for one in story.unstarted):
-        # The log tells of something that was not found in UnstartedQueue.
+        # The log has a conflict that was not found in UnstartedQueue.
         story = _story(context, request, is_missed=True)
     return _page(context, "message_now.html.j2", request, story)
 
@@ -91,7 +91,7 @@ def raw(context: Context, request: ViewRequest) -> Response:
 
 
 def _story(context: Context, request: ViewRequest, *, is_missed: bool = False) -> Story:
-    """Its story but for the log, with what is known to lie in UnstartedQueue."""
+    """The message's story but for the log, with what the last scan found in UnstartedQueue."""
     context.scan_if_changed("unstarted", is_missed=is_missed)
     latest = context.unstarted.latest
     seen = UnstartedScan()
@@ -143,7 +143,7 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
 
 
 def _body(story: Story) -> str | None:
-    """What the message asks for; None: no execution has it."""
+    """The message's body; None: no execution has it."""
     body = None if story.execution is None else story.execution.input.get("body")
     return body if body is None or isinstance(body, str) else json_text(body)
 
@@ -183,7 +183,7 @@ def _decision(
 
 
 def _do_it_twice(summary: Summary, letter: DeadLetter | None) -> list[str]:
-    """The decisions that would perform an effect again that is seen to be there."""
+    """The decisions that would repeat an effect that is there already."""
     if not summary.effects:
         return []
     looks_first = letter is not None and not letter.nothing_happened
@@ -191,10 +191,10 @@ def _do_it_twice(summary: Summary, letter: DeadLetter | None) -> list[str]:
 
 
 def _letter(context: Context, story: Story) -> DeadLetter | None:
-    """The letter that waits, as it was read; None: it has not been read yet.
+    """The dead letter that waits; None: no scan has found it.
 
-    Where it is not among the newest, the queue is read again, as far as it is by itself. Another
-    reader may hold it then, so that what was read before counts as well.
+    If the newest scan lacks it, the queue is read again, unless it is long. Another reader may hold
+    the letter then, so earlier scans count as well.
     """
 
     def is_it(letter: DeadLetter) -> bool:
@@ -210,10 +210,10 @@ def _letter(context: Context, story: Story) -> DeadLetter | None:
 
 
 def _every(context: Context, story: Story, looks: int) -> int | None:
-    """Seconds until it is looked at again; None: it is over, or was looked for often enough.
+    """Seconds until the page looks again; None: the message is over, or looked for often enough.
 
     Args:
-        looks: how many a page has taken so far by itself.
+        looks: how often the page has looked so far by itself.
     """
     if waits_for_decision(story):
         is_read = context.letters.state().reading is None

@@ -17,9 +17,9 @@ _PAGE: Final = 50
 
 
 def list_(context: Context, request: ViewRequest) -> Response:
-    """A page of them; what is asked for is in the address.
+    """A page of them, chosen by the address.
 
-    Those that wait for a decision are the dead letters: Step Functions cannot list them.
+    Messages that wait for a decision are listed as dead letters: Step Functions cannot list them.
     """
     status = request.one("status") or None
     if status == WAITING:
@@ -53,7 +53,7 @@ def list_(context: Context, request: ViewRequest) -> Response:
 
 
 def find(_: Context, request: ViewRequest) -> Response:
-    """A message by its whole id, blanks and all; whether there is one its own page tells."""
+    """Redirect to the page of a message by its whole id, blanks included."""
     text = request.one("q")
     return elsewhere(request, address("/message", id=text) if text.strip() else "/messages")
 

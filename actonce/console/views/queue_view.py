@@ -1,7 +1,7 @@
-"""The views of a queue: a page of what was seen, what is chosen of it, and doing something with it.
+"""The views of a queue: a page of its entries, the page that asks about those chosen, and acting.
 
-A form names the snapshot that was seen, and what is done is done with entries of that one; what
-came later is another one's.
+A form names the snapshot that was shown, and only entries of that snapshot are acted on, none that
+came later.
 """
 
 import secrets
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """Some of many: those of this page, its number from 1, and how many pages there are."""
+    """The entries of a page, its number from 1, and how many pages there are."""
 
     shown: Sequence[T]
     number: int
@@ -64,8 +64,8 @@ class Scope:
 
     Attributes:
         snapshot: its number; 0: the newest.
-        kind: values that an entry's kind must have.
-        entries: ids of those that were ticked.
+        kind: the values that an entry's kind must have.
+        entries: the ids of those that were ticked.
         all: all of the kind, whatever is ticked.
     """
 
@@ -92,9 +92,9 @@ class QueueView(Generic[E]):
     """Views of a queue.
 
     Attributes:
-        noun: what lies in it: one of them, and several.
-        kinds: names of what an entry's kind has.
-        reasons: that a command line can name.
+        noun: an entry's name, in the singular and the plural.
+        kinds: the names of the values of an entry's kind.
+        reasons: those that a command line can name.
         actions: what can be done with entries, and what it means; all but the first want a note.
         command: the command lines that do the same with the entries that were ticked, given action
             and note.
@@ -117,7 +117,7 @@ class QueueView(Generic[E]):
         return "/" + self.queue.replace("_", "-")
 
     def list_(self, context: Context, request: ViewRequest) -> Response:
-        """Those of one kind, or all: of the snapshot that is asked for, or of the newest."""
+        """The entries of a kind, or all: of the snapshot in the address, or of the newest."""
         scope = self._scope(request)
         if not scope.snapshot:
             context.scan_if_changed(self.queue)
@@ -148,7 +148,7 @@ class QueueView(Generic[E]):
         )
 
     def confirm(self, context: Context, request: ViewRequest) -> Response:
-        """What would be done: with which, how many, and by which command."""
+        """Ask: what would be done with which entries, how many, and by which command."""
         action, scope = self._action(request), self._scope(request)
         snapshot, chosen = self._chosen(context, scope)
         if snapshot is None:
@@ -179,11 +179,11 @@ class QueueView(Generic[E]):
         )
 
     def act(self, context: Context, request: ViewRequest) -> Response:
-        """Do it with what was seen. A second click finds the first one's job."""
+        """Do it with the entries that were shown. A second click finds the first one's job."""
         key, action, note = request.one("key"), self._action(request), request.one("note").strip()
         if not key:
             raise Refused("This form has no key. Open the page again.")
-        # First: what it was begun with may be known no more, and something was done all the same.
+        # First: its snapshot may be forgotten by now, and something was done all the same.
         if begun := context.jobs.begun_with(key):
             return elsewhere(request, f"/jobs/{begun.number}")
         if self.wants_note(action) and not note:
@@ -203,7 +203,7 @@ class QueueView(Generic[E]):
         return elsewhere(request, f"/jobs/{job.number}")
 
     def offered(self, context: Context, chosen: Sequence[E], advice: Advice) -> dict[str, str]:
-        """What can be done with one of them at least, and what it means; what is advised first."""
+        """What can be done with at least one entry, and what it means; the advised action first."""
         names = [
             name
             for name in self.actions
@@ -212,19 +212,19 @@ class QueueView(Generic[E]):
         return {n: self.actions[n] for n in sorted(names, key=lambda n: n != advice.action)}
 
     def _check(self, context: Context, chosen: Sequence[E], action: str) -> None:
-        """Refuse what can be done with none of them; the job says so of some."""
+        """Refuse what can be done with none of them; for some of them the job does."""
         refusals = [self.why_not(context, one, action) for one in chosen]
         if all(refusals):
             raise Refused(str(refusals[0]))
 
     def _advice(self, context: Context, scope: Scope, chosen: Sequence[E]) -> Advice:
-        """On the first of a kind; kinds want different things."""
+        """The advice on the first of a kind; different kinds need different things."""
         if not chosen or not scope.kind:
             return Advice(None)
         return advice_on(context.stack, chosen[0], differs_beside=True)
 
     def wants_note(self, action: str) -> bool:
-        """Whether it has to be said why."""
+        """Whether the action needs a note."""
         return action != next(iter(self.actions))
 
     def _command(  # noqa: PLR0913 - what was chosen, and of what
@@ -266,7 +266,7 @@ class QueueView(Generic[E]):
         return action
 
     def _scope(self, request: ViewRequest) -> Scope:
-        """What an address or a form means."""
+        """The scope in an address or a form."""
         return Scope(
             snapshot=request.number("snapshot"),
             kind={name: request.one(name) for name in self.kinds if name in request.fields},
@@ -275,9 +275,9 @@ class QueueView(Generic[E]):
         )
 
     def _chosen(self, context: Context, scope: Scope) -> tuple[Snapshot[E] | None, list[E]]:
-        """What is meant of what was seen, and nothing that came later; at least one.
+        """The entries that are meant, at least one, of the snapshot that was shown.
 
-        A message's page names one entry, and no snapshot: SQS's id is that entry's alone.
+        A message's page names an entry, and no snapshot: SQS's id is that entry's alone.
         """
         scans = context.scans(self.queue)
         if not scope.snapshot:
@@ -296,7 +296,7 @@ class QueueView(Generic[E]):
 
 
 def how_far_read(queue: str, state: ScanState[Any]) -> str:
-    """How far a queue is known in which something was not found; in sentences.
+    """Sentences on how far a queue was read in which something was not found.
 
     Args:
         queue: its name.

@@ -1,4 +1,4 @@
-"""Deliveries that could not be started: one kind of them, one whole, and their way back or away."""
+"""Deliveries that could not be started: their list, one of them, sending back and discarding."""
 
 import shlex
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from actonce.stack.message_ids import message_reader
 
 
 def entry(context: Context, request: ViewRequest) -> Response:
-    """One of them whole; of a conflict also what was first, and how the two differ."""
+    """One of them; of a conflict also the first content, and how the two differ."""
     name = request.one("entry")
     found, state = None, context.unstarted.state()
     if state.latest is None or not any(one.entry == name for one in state.latest.entries):
