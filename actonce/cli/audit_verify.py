@@ -7,13 +7,13 @@ import typer
 from actonce.cli.options import Json, of_aws
 from actonce.records import verifying
 from actonce.records.record_places import place
-from actonce.records.verifying import Verified
+from actonce.records.verifying import Verification
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_aws
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
 from pipeline.audit.reading.places import is_uri
-from pipeline.audit.results.digests import BrokenChain, Chain
+from pipeline.audit.results.digests import BrokenChain
 from pipeline.errors import CannotAudit
 
 
@@ -63,7 +63,7 @@ def verify(
         try:
             chain = verifying.read_chain(results, aws, head and head.strip().lower())
         except BrokenChain as error:
-            _say(Verified(Chain(), str(error), 0, {}, [], {}), json=json)
+            _say(Verification(broken=str(error)), json=json)
             raise typer.Exit(1) from error
         root = records or chain.records or ""
         if is_uri(root) and aws is None:
@@ -88,7 +88,7 @@ def verify(
     console.say(f"Accepted: digest {accepted['number']}, {accepted['sha256']}")
 
 
-def _say(found: Verified, *, json: bool) -> None:
+def _say(found: Verification, *, json: bool) -> None:
     if json:
         console.print_json(found.as_json())
         return

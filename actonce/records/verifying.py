@@ -1,7 +1,7 @@
 """Whether the files that audits have judged are still what they were, by the chain of digests."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -22,24 +22,25 @@ from pipeline.audit.results.digests import FOLDER, BrokenChain, Chain, following
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class Verification:
     """What became of the files of the judged days.
 
     Attributes:
-        chain: as it is; without digests, where it is broken.
-        broken: what is wrong with it; None: nothing.
-        files: those that are still what they were.
-        became: others: `changed`, `removed`, or `added`; by their paths from the root on.
-        expired: days that are gone whole, or are going, at the old end.
+        chain: without digests, where it is broken.
+        broken: what is wrong with the chain; None: nothing.
+        files: how many are what they were.
+        became: what became of the others, `changed`, `removed` or `added`, by their paths from the
+            root on.
+        expired: the oldest days, whose files have expired in part or all.
         there: the files of each of the chain's days that are there now, as a digest has them.
     """
 
-    chain: Chain
-    broken: str | None
-    files: int
-    became: Mapping[str, str]
-    expired: Sequence[date]
-    there: Mapping[date, Sequence[Mapping[str, Any]]]
+    chain: Chain = field(default_factory=Chain)
+    broken: str | None = None
+    files: int = 0
+    became: Mapping[str, str] = field(default_factory=dict)
+    expired: Sequence[date] = ()
+    there: Mapping[date, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     @property
     def is_as_judged(self) -> bool:
@@ -90,7 +91,7 @@ def read_chain(results: str, aws: Aws | None, head: str | None) -> Chain:
     return chain
 
 
-def verify(chain: Chain, records: Place, root: str, results: str) -> Verified:
+def verify(chain: Chain, records: Place, root: str, results: str) -> Verification:
     """Look at each file of the days that a chain vouches for."""
     listing = listed(records.files(), root, results)
     there: dict[date, list[dict[str, Any]]] = {}
@@ -111,14 +112,14 @@ def verify(chain: Chain, records: Place, root: str, results: str) -> Verified:
             expired.append(day)
         files += len(chain.days[day][1].keys() - found.keys())
         became |= {path: what for path, what in found.items() if what != "expired"}
-    return Verified(chain, None, files, became, expired, there)
+    return Verification(chain, None, files, became, expired, there)
 
 
-def accept(verified: Verified, results: str, aws: Aws | None, root: str) -> dict[str, Any]:
-    """Take what was verified for what is true of the days that have changed.
+def accept(verified: Verification, results: str, aws: Aws | None, root: str) -> dict[str, Any]:
+    """Vouch, in a digest, for the files that changed days were seen to have.
 
     Args:
-        verified: what was there then, and was shown.
+        verified: what was there, and was shown.
 
     Returns:
         The head of the chain, with the digest that says so.
