@@ -14,7 +14,7 @@ from actonce.console.templating import environment
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.dead_letters import look as look_at_letters
 from actonce.messages.filters import Listing, Narrowing
-from actonce.messages.message_summary import REDRIVEN_FOR
+from actonce.messages.message_summary import BROKEN_OFF, REDRIVEN_FOR
 from actonce.messages.own_effects import OwnEffects
 from actonce.messages.recent import EndedMessages, Recent, page
 from actonce.messages.unstarted import Unstarted
@@ -165,23 +165,14 @@ class Context:
         if self.has_rows:
             return StoppedMessages([], is_whole=True)
         since = datetime.now(UTC) - REDRIVEN_FOR
+        between = (since, None)
         found = [
-            page(
-                self.stack,
-                status=status,
-                between=(since, None),
-                limit=MOST_STOPPED,
-                known=self.ended,
-            )
-            for status in ("ABORTED", "FAILED", "TIMED_OUT")
+            page(self.stack, status=one, between=between, limit=MOST_STOPPED, known=self.ended)
+            for one in BROKEN_OFF
         ]
-        messages = [
-            one
-            for each in found
-            for one in each.messages
-            if one.state in ("aborted", "failed", "timed_out", "ended")
-        ]
-        messages.sort(key=lambda one: one.since)
+        every = (one for each in found for one in each.messages)
+        undecided = (one for one in every if one.state in (*BROKEN_OFF, "ended"))
+        messages = sorted(undecided, key=lambda one: one.since)
         return StoppedMessages(messages, is_whole=all(each.cursor is None for each in found))
 
     def _count(self) -> dict[str, int]:
