@@ -30,7 +30,7 @@ from actonce_core.locking.locks import (
 )
 from actonce_core.locking.posting import DeadLetterQueue, dead_letter
 from actonce_core.message import Message, MessageReader, Reason, Refusal, conflict
-from actonce_core.start import End, Start
+from actonce_core.start import DeliveryResult, Start
 from actonce_core.unstarted import UnstartedQueue
 
 MAX_RETRIES: Final = 24
@@ -58,7 +58,7 @@ class Consumer:
     max_rounds: int
     max_retries: int = MAX_RETRIES
 
-    def consume(self, delivery: Delivery) -> End:
+    def consume(self, delivery: Delivery) -> DeliveryResult:
         """Bring one delivery to its end.
 
         Raises:
@@ -67,18 +67,18 @@ class Consumer:
         message = self.reader.read(delivery)
         if isinstance(message, Refusal):
             self.unstarted.hand_on(delivery, message)
-            return End(message, None)
+            return DeliveryResult(message, None)
         got = self.locks.acquire_processing_lock(
             message.message_id, self.lock_timeout, fingerprint=message.fingerprint
         )
         if isinstance(got, Attempt):
-            return End(Start.STARTED, message, self._act(delivery, message, got))
+            return DeliveryResult(Start.STARTED, message, self._act(delivery, message, got))
         if isinstance(got, Completed):
-            return End(Start.SUPPRESSED, message)
+            return DeliveryResult(Start.SUPPRESSED, message)
         if isinstance(got, DifferentContent | OtherMemory):
             refusal = _refusal(message, got)
             self.unstarted.hand_on(delivery, refusal)
-            return End(refusal, message)
+            return DeliveryResult(refusal, message)
         raise StillInProgress(f"message {message.message_id} is held by another attempt")
 
     def _act(self, delivery: Delivery, message: Message, attempt: Attempt) -> JsonObject | None:
