@@ -129,7 +129,7 @@ _ONLY_PROOF = """(NotPerformed, _CannotFind) as error:
 _LOOK = 'found: JsonObject | None = answer(self.effect, event)["effect"]'
 _HELD = 'raise StillInProgress(f"message {message.message_id} is held by another attempt")'
 _NOT_HEARD = (
-    "return True  # the next one may be heard; until then the time since the last one counts"
+    "return True  # the next one may succeed; until then `may_begin_until` stays as it is"
 )
 
 
