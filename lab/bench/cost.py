@@ -18,7 +18,13 @@ import typer
 
 from actonce.stack.embedded_folder import PROJECT
 from appointments import AppointmentBook
-from lab.conformance.stage import APPOINTMENTS_TABLE, TABLES, Stage, Way, process_message
+from lab.conformance.simulated_stack import (
+    APPOINTMENTS_TABLE,
+    TABLES,
+    SimulatedStack,
+    Way,
+    process_message,
+)
 from lab.conformance.ways.known import way
 from lab.conformance.world import World
 from lab.pages import table, with_tables
@@ -89,7 +95,7 @@ def count(one: Way, *, duplicate: bool) -> Count:
     Raises:
         ValueError: it takes what nobody knows here, or has an item larger than a KB.
     """
-    booking = replace(one, effect=lambda stage: AppointmentBook(stage.dynamodb, APPOINTMENTS_TABLE))
+    booking = replace(one, effect=lambda stack: AppointmentBook(stack.dynamodb, APPOINTMENTS_TABLE))
     if not duplicate:
         return _taken(booking, times=1)
     once, twice = _taken(booking, times=1), _taken(booking, times=2)
@@ -104,21 +110,21 @@ def count(one: Way, *, duplicate: bool) -> Count:
 
 def _taken(one: Way, *, times: int) -> Count:
     world = World(telling=True)
-    stage = Stage(world, one, process_message())
+    stack = SimulatedStack(world, one, process_message())
     for number in range(times):
-        stage.send("a", after=number * 600_000)
+        stack.send("a", after=number * 600_000)
     with one.installed(world):
         world.run()
     for name in TABLES:
-        if any(len(json.dumps(item)) > _UNIT_BYTES for item in stage.tables.items(name)):
+        if any(len(json.dumps(item)) > _UNIT_BYTES for item in stack.tables.items(name)):
             raise ValueError(f"An item of {name} may be larger than a KB.")
-    of_tables = [units(kind, request) for kind, request in stage.dynamodb.calls]
-    calls = stage.dynamodb.calls + stage.stepfunctions.calls + stage.sqs.calls
+    of_tables = [units(kind, request) for kind, request in stack.dynamodb.calls]
+    calls = stack.dynamodb.calls + stack.stepfunctions.calls + stack.sqs.calls
     kinds = Counter(kind for kind, _ in calls)
     told = Counter(event.what.partition(" ")[0] for event in world.story)
     return Count(
         requests=kinds,
-        transitions=len(stage.executions.inputs) + told["enters"],
+        transitions=len(stack.executions.inputs) + told["enters"],
         written=sum(written for written, _ in of_tables),
         read=sum(read for _, read in of_tables),
         invoked=told["invokes"],

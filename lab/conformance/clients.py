@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from lab.conformance import dynamodb
-from lab.conformance.process import Hazard, NotKnownHere
+from lab.conformance.process import Hazard, Unsupported
 from lab.conformance.world import World
 
 _READS = frozenset({"get_item", "query"})
@@ -40,7 +40,7 @@ class Client:
         api_name = "".join(word.capitalize() for word in operation.split("_"))
         act = getattr(self._service, operation, None)
         if act is None:
-            raise NotKnownHere(api_name)
+            raise Unsupported(api_name)
 
         def call(**request: Any) -> Any:
             def now() -> Any:

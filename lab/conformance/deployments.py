@@ -8,47 +8,47 @@ from collections.abc import Callable
 from functools import partial
 
 from lab.conformance.process import Process
-from lab.conformance.stage import Stage
+from lab.conformance.simulated_stack import SimulatedStack
 
-Change = Callable[[Stage], None]
+Change = Callable[[SimulatedStack], None]
 
 STRATEGIES = ("step-functions", "ledger", "lease")
 
 
-def _changes(stage: Stage) -> dict[str, Change]:
-    """What may be deployed in the place of the stage's strategy, as a story tells it."""
-    others = [other for other in STRATEGIES if other != stage.way.strategy]
+def _changes(stack: SimulatedStack) -> dict[str, Change]:
+    """What may be deployed in the place of the stack's strategy, as a story tells it."""
+    others = [other for other in STRATEGIES if other != stack.way.strategy]
     changes: dict[str, Change] = {
         f"changes the strategy to {other}": partial(_change_strategy, name=other)
         for other in others
     }
-    if stage.way.strategy == STRATEGIES[0]:
+    if stack.way.strategy == STRATEGIES[0]:
         return {"replaces the state machine": _replace_state_machine} | changes
     return changes
 
 
-def _replace_state_machine(stage: Stage) -> None:
+def _replace_state_machine(stack: SimulatedStack) -> None:
     """Rename or move it: a new one takes its place, the old one is retained.
 
     CloudFormation names it, anew each time, so that no ARN is ever made again.
     """
-    stage.state_machine = "arn:another"
+    stack.state_machine = "arn:another"
 
 
-def _change_strategy(stage: Stage, name: str) -> None:
-    from lab.conformance.ways.known import way  # noqa: PLC0415 - the ways need the stage
+def _change_strategy(stack: SimulatedStack, name: str) -> None:
+    from lab.conformance.ways.known import way  # noqa: PLC0415 - the ways need the stack
 
-    stage.deployed = way(name)
-    stage.queue.most_receives = stage.deployed.most_receives
+    stack.deployed = way(name)
+    stack.queue.most_receives = stack.deployed.most_receives
 
 
-def deploy_another_memory(stage: Stage, after: int) -> None:
+def deploy_another_memory(stack: SimulatedStack, after: int) -> None:
     """Deploy one of the changes so many milliseconds after the world began, between any two steps.
 
     The way has a strategy.
     """
-    world = stage.world
-    told, change = world.pick([*_changes(stage).items()])
-    deploy = partial(world.step, told, partial(change, stage))
+    world = stack.world
+    told, change = world.pick([*_changes(stack).items()])
+    deploy = partial(world.step, told, partial(change, stack))
     process = Process("a deployment", disturbed=False)
     world.at(after, "deployment", partial(world.spawn, process, deploy))

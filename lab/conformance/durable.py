@@ -14,7 +14,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from lab.conformance.process import Ended, NotKnownHere, Process
+from lab.conformance.process import Process, ProcessResult, Unsupported
 from lab.conformance.world import World
 
 AGAIN_AFTER = 5_000
@@ -86,7 +86,7 @@ class DurableFunctions:
         if execution.last is not None and execution.last[0] == token:
             return execution.last[1]
         if token != str(execution.token):
-            raise NotKnownHere(f"checkpoint token {token}")
+            raise Unsupported(f"checkpoint token {token}")
         changed = [self._apply(execution, update) for update in request["Updates"]]
         execution.token += 1
         answer = {
@@ -104,7 +104,7 @@ class DurableFunctions:
         if (kind, action) == ("WAIT", "START"):
             execution.due[number] = self.world.now + update["WaitOptions"]["WaitSeconds"] * 1000
         elif kind != "STEP":
-            raise NotKnownHere(f"{kind} {action}")
+            raise Unsupported(f"{kind} {action}")
         elif action == "RETRY":
             seconds = update["StepOptions"]["NextAttemptDelaySeconds"]
             execution.due[number] = self.world.now + seconds * 1000
@@ -150,7 +150,7 @@ class DurableFunctions:
         process = Process(f"invocation {name}.{execution.invocations}", deadline=deadline)
         self.world.spawn(process, handle, lambda ended: self._end(name, ended))
 
-    def _end(self, name: str, ended: Ended) -> None:
+    def _end(self, name: str, ended: ProcessResult) -> None:
         execution = self._executions[name]
         status = ended.value["Status"] if ended.value else None
         self.world.tell("Lambda", f"hears of {name}", str(status or ended))

@@ -17,7 +17,7 @@ from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.dynamo_type import Item as MotoItem
 
-from lab.conformance.process import NotKnownHere
+from lab.conformance.process import Unsupported
 
 Value = Mapping[str, Any]
 """A value as DynamoDB has it: `{"S": "text"}`."""
@@ -105,7 +105,7 @@ class DynamoDB:
             "UPDATED_NEW": {name: new[name] for name in new if new[name] != before.get(name)},
         }
         if request.get("ReturnValues", "NONE") not in answers:
-            raise NotKnownHere(f"UpdateItem: ReturnValues {request['ReturnValues']}")
+            raise Unsupported(f"UpdateItem: ReturnValues {request['ReturnValues']}")
         attributes = answers[request.get("ReturnValues", "NONE")]
         return {"Attributes": attributes} if attributes else {}
 
@@ -176,7 +176,7 @@ class DynamoDB:
 def _refuse_unknown(operation: str, request: Request) -> None:
     unknown = request.keys() - _KNOWN.get(operation, set())
     if unknown:
-        raise NotKnownHere(f"{operation}: {sorted(unknown)}")
+        raise Unsupported(f"{operation}: {sorted(unknown)}")
 
 
 def _text(part: Mapping[str, Any]) -> str:
@@ -199,7 +199,7 @@ def _holds(asked: str, item: str | None) -> bool:
     try:
         return bool(get_filter_expression(*_parts(asked)).expr(attributes))
     except _REFUSALS as error:
-        raise NotKnownHere(str(error)) from error
+        raise Unsupported(str(error)) from error
 
 
 @lru_cache(maxsize=200_000)
@@ -212,7 +212,7 @@ def _updated(key_names: Key, asked: str, item: str | None) -> str:
         new = table.update_item("scratch", key, *_parts(asked))
         return _text(new.to_json()["Attributes"])
     except _REFUSALS as error:
-        raise NotKnownHere(str(error)) from error
+        raise Unsupported(str(error)) from error
     finally:
         table.delete_item("scratch", key)
 

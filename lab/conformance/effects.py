@@ -39,7 +39,7 @@ EFFECTS_TABLE = "effects"
 
 
 @dataclass(slots=True)
-class Performed:
+class EffectLog:
     """What has happened, and what a person made of it.
 
     Attributes:
@@ -85,7 +85,7 @@ class CountingEffect:
     """
 
     world: World
-    performed: Performed
+    performed: EffectLog
     lateness: Lateness
 
     def perform(self, request: dict[str, Any]) -> dict[str, Any]:

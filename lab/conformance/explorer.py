@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from lab.conformance.process import Abandoned
+from lab.conformance.process import AlreadyVisited
 from lab.conformance.world import World
 
 Verdict = TypeVar("Verdict", bound=Hashable)
@@ -49,7 +49,7 @@ def walk(
     Args:
         new_world: a world with the script to begin with, and with the moments walked so far as
             `seen`.
-        run: sets the scenario up in the world, runs it and judges it. It lets `Abandoned` pass.
+        run: sets the scenario up in the world, runs and judges it; lets `AlreadyVisited` pass.
         most_runs: after which it gives up, and says so.
     """
     seen: set[Hashable] = set()
@@ -67,7 +67,7 @@ def walk(
         world = new_world(by_deviations[deviations].popleft(), seen=seen)
         try:
             verdict = run(world)
-        except Abandoned:
+        except AlreadyVisited:
             found.abandoned += 1
         else:
             found.verdicts[verdict] += 1

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from jsonata import Jsonata
 from jsonata.jexception import JException
 
-from lab.conformance.process import NotKnownHere
+from lab.conformance.process import Unsupported
 
 Definition = Mapping[str, Any]
 States = dict[str, Any]
@@ -108,16 +108,16 @@ def load(text: str, substitutions: Mapping[str, str]) -> Definition:
     """Read a definition, with its substitutions filled in as CloudFormation does.
 
     Raises:
-        NotKnownHere: it has what this does not know.
+        Unsupported: it has what this does not know.
     """
     definition: Definition = json.loads(_SUBSTITUTION.sub(lambda m: substitutions[m[1]], text))
     if definition.get("QueryLanguage") != "JSONata":
-        raise NotKnownHere("a query language that is not JSONata")
+        raise Unsupported("a query language that is not JSONata")
     _refuse_unknown(definition, {"Comment", "QueryLanguage", "StartAt", "States"}, "definition")
     for name, state in definition["States"].items():
         known = _KNOWN.get(state["Type"])
         if known is None:
-            raise NotKnownHere(f"{name}: the type {state['Type']}")
+            raise Unsupported(f"{name}: the type {state['Type']}")
         _refuse_unknown(state, known | {"Type", "Comment"}, name)
         for part, inner in (
             ("Retry", _KNOWN_IN_RETRY),
@@ -132,7 +132,7 @@ def load(text: str, substitutions: Mapping[str, str]) -> Definition:
 def _refuse_unknown(node: Mapping[str, Any], known: set[str], where: str) -> None:
     unknown = node.keys() - known
     if unknown:
-        raise NotKnownHere(f"{where}: {sorted(unknown)}")
+        raise Unsupported(f"{where}: {sorted(unknown)}")
 
 
 def start(definition: Definition, execution: Execution) -> Position:
@@ -245,7 +245,7 @@ def _do(state: Definition, states: States, services: Services) -> Any:
     timeout = evaluate(state["TimeoutSeconds"], states)
     if state["Resource"] == _INVOKE:
         if arguments.keys() != {"FunctionName", "Payload"}:
-            raise NotKnownHere(f"an invocation with {sorted(arguments)}")
+            raise Unsupported(f"an invocation with {sorted(arguments)}")
         return {
             "Payload": services.invoke(arguments["FunctionName"], arguments["Payload"], timeout)
         }
@@ -253,7 +253,7 @@ def _do(state: Definition, states: States, services: Services) -> Any:
         return services.send_and_wait(arguments, timeout)
     if state["Resource"] == _PUT_EVENTS:
         return services.put_events(arguments)
-    raise NotKnownHere(f"the resource {state['Resource']}")
+    raise Unsupported(f"the resource {state['Resource']}")
 
 
 def _wait_before_retry(retriers: Any, attempts: list[int], error: str) -> float | None:

@@ -54,7 +54,7 @@ class Hazard(StrEnum):
 CRASHES = (Hazard.CRASH, Hazard.CRASH_AFTER_EFFECT, Hazard.CRASH_BEFORE_EFFECT)
 
 
-class NotKnownHere(BaseException):
+class Unsupported(BaseException):
     """The code under test asked for something that the in-memory services do not know.
 
     No `Exception`, which the code under test would take for a service's failure.
@@ -65,12 +65,12 @@ class Killed(GreenletExit):  # type: ignore[misc]
     """The task's process is gone; raised inside it, so that its stack unwinds. It takes no step."""
 
 
-class Abandoned(Exception):
+class AlreadyVisited(Exception):
     """The run has come to a moment that was walked before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessResult:
     """How a process ended: what it returned or raised, or what killed it."""
 
     value: Any = None
@@ -88,7 +88,7 @@ class Ended:
         return None if self.error is None else (type(self.error).__name__, str(self.error))
 
 
-Invocation = Callable[[str, str, Any, Callable[[Ended], None]], None]
+Invocation = Callable[[str, str, Any, Callable[[ProcessResult], None]], None]
 """Starts a function, or a version of it, as a process of a name, with a payload; tells how it
 ended."""
 
@@ -110,8 +110,8 @@ class Process:
     disturbed: bool = True
     tasks: list["Task"] = field(default_factory=list)
     frozen_until: int = 0
-    ended: Ended | None = None
-    on_end: Callable[[Ended], None] | None = None
+    ended: ProcessResult | None = None
+    on_end: Callable[[ProcessResult], None] | None = None
     after_effect: bool = False
     had_effect: bool = False
     observed: int = 0

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.conformance.process import NotKnownHere
+from lab.conformance.process import Unsupported
 from lab.conformance.world import World
 
 Record = dict[str, Any]
@@ -28,14 +28,14 @@ Attributes = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredMessage:
     """A message that is kept, its attributes as one text; `{}` also for one that SQS moved."""
 
     body: str
     attributes: str = "{}"
 
 
-class KeptQueues:
+class OutputQueues:
     """Queues that are only sent to: UnstartedQueue and DeadLetterQueue.
 
     `fifo`: URLs of those that are FIFO queues.
@@ -44,7 +44,7 @@ class KeptQueues:
     def __init__(self, world: World, fifo: frozenset[str] = frozenset()) -> None:
         self._world = world
         self._fifo = fifo
-        self._kept: dict[str, list[Kept]] = {}
+        self._kept: dict[str, list[StoredMessage]] = {}
         self._deduplication: dict[tuple[str, str], int] = {}
 
     def state(self) -> Hashable:
@@ -60,7 +60,7 @@ class KeptQueues:
 
     def keep(self, queue_url: str, body: str) -> None:
         """Take what SQS itself moves here."""
-        self._kept.setdefault(queue_url, []).append(Kept(body))
+        self._kept.setdefault(queue_url, []).append(StoredMessage(body))
 
     def remove(self, queue_url: str, body: str) -> None:
         """Delete a message, as an operator does who has dealt with it."""
@@ -71,9 +71,9 @@ class KeptQueues:
         """See SendMessage, API reference."""
         unknown = request.keys() - _KNOWN_IN_SEND_MESSAGE
         if unknown:
-            raise NotKnownHere(f"SendMessage: {sorted(unknown)}")
+            raise Unsupported(f"SendMessage: {sorted(unknown)}")
         if ("MessageGroupId" in request) != (request["QueueUrl"] in self._fifo):
-            raise NotKnownHere("SendMessage: a group on a standard queue, or none on a FIFO queue")
+            raise Unsupported("SendMessage: a group on a standard queue, or none on a FIFO queue")
         attributes = request.get("MessageAttributes") or {}
         kept = self._kept.setdefault(request["QueueUrl"], [])
         deduplication_id = request.get("MessageDeduplicationId")
@@ -83,7 +83,7 @@ class KeptQueues:
             if first is not None and self._world.now - first < DEDUPLICATION_MILLISECONDS:
                 return {"MessageId": "known already"}
             self._deduplication[key] = self._world.now
-        kept.append(Kept(request["MessageBody"], json.dumps(attributes, sort_keys=True)))
+        kept.append(StoredMessage(request["MessageBody"], json.dumps(attributes, sort_keys=True)))
         return {"MessageId": f"kept-{len(kept)}"}
 
 
@@ -116,7 +116,7 @@ class RequestsQueue:
 
     world: World
     deliver: Deliver
-    parked: KeptQueues
+    parked: OutputQueues
     parked_url: str
     visibility: int
     most_receives: int

@@ -9,8 +9,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from lab.conformance import machine
-from lab.conformance.process import Ended, Hazard, Invocation, NotKnownHere, Process
-from lab.conformance.queues import KeptQueues
+from lab.conformance.process import Hazard, Invocation, Process, ProcessResult, Unsupported
+from lab.conformance.queues import OutputQueues
 from lab.conformance.world import EPOCH, World
 
 STATE_MACHINE = "arn:process-message"
@@ -44,7 +44,7 @@ Happened = Callable[[Any], bool]
 
 
 @dataclass(slots=True)
-class _Known:
+class _ExecutionRecord:
     input: str
     started: int
     closed: int | None = None
@@ -78,16 +78,16 @@ class StepFunctions:
     world: World
     definition: machine.Definition
     invoke: Invocation
-    queues: KeptQueues
+    queues: OutputQueues
     deploy: Callable[[], None] = lambda: None
     decided: Decided = lambda _decision, _input: None
     version: Version = dict
     happened: Happened = lambda _input: False
-    check: Callable[[Any, Ended], None] = lambda _input, _ended: None
+    check: Callable[[Any, ProcessResult], None] = lambda _input, _ended: None
     names_free_after: int = NAMES_FREE_AFTER
     answers: tuple[str | None, ...] = ()
     answered_after: int = 0
-    _executions: dict[str, _Known] = field(default_factory=dict)
+    _executions: dict[str, _ExecutionRecord] = field(default_factory=dict)
     _started: int = 0
 
     def state(self) -> Hashable:
@@ -123,7 +123,7 @@ class StepFunctions:
         """See StartExecution, API reference, for Standard workflows."""
         name, text = request["name"], request["input"]
         if request.keys() != {"name", "input", "stateMachineArn"}:
-            raise NotKnownHere(f"StartExecution: {sorted(request)}")
+            raise Unsupported(f"StartExecution: {sorted(request)}")
         arn = request["stateMachineArn"]
         if arn != STATE_MACHINE:
             name = f"{name} of {arn}"
@@ -135,11 +135,11 @@ class StepFunctions:
                 {"Error": {"Code": "ExecutionAlreadyExists", "Message": "it exists already"}},
                 "StartExecution",
             )
-        known = self._executions[name] = _Known(text, self.world.now)
+        known = self._executions[name] = _ExecutionRecord(text, self.world.now)
         self._started += 1
         execution = machine.Execution(name, f"arn:execution:{name}", json.loads(text))
 
-        def end(ended: Ended) -> None:
+        def end(ended: ProcessResult) -> None:
             if known.status == "ABORTED":
                 return
             _close(known, "SUCCEEDED" if ended.error is None else "FAILED", self.world.now)
@@ -149,12 +149,16 @@ class StepFunctions:
 
         self.world.spawn(
             Process(f"execution {name}", disturbed=False),
-            lambda: self._live(execution, known, _Reached(self, known, f"{name}.{self._started}")),
+            lambda: self._live(
+                execution, known, _ExecutionServices(self, known, f"{name}.{self._started}")
+            ),
             end,
         )
         return _answer(name, known.started)
 
-    def _live(self, execution: machine.Execution, known: _Known, reached: "_Reached") -> Any:
+    def _live(
+        self, execution: machine.Execution, known: _ExecutionRecord, reached: "_ExecutionServices"
+    ) -> Any:
         """Run it to its end, through all that an operator does to it."""
         definition = self.definition
         position = machine.start(definition, execution)
@@ -177,11 +181,11 @@ class StepFunctions:
             execution = replace(execution, redrives=known.redrives)
             self.world.tell("operator", f"redrives {execution.name}")
 
-    def _is_free(self, known: _Known) -> bool:
+    def _is_free(self, known: _ExecutionRecord) -> bool:
         return known.closed is not None and self.world.now - known.closed > self.names_free_after
 
 
-def _close(known: _Known, status: str, now: int) -> None:
+def _close(known: _ExecutionRecord, status: str, now: int) -> None:
     known.status, known.closed, known.waits_for_decision = status, now, False
 
 
@@ -192,10 +196,10 @@ def _answer(name: str, started: int) -> dict[str, Any]:
     }
 
 
-class _Reached:
+class _ExecutionServices:
     """The `Services` of one execution."""
 
-    def __init__(self, service: StepFunctions, known: _Known, name: str) -> None:
+    def __init__(self, service: StepFunctions, known: _ExecutionRecord, name: str) -> None:
         self._service = service
         self._world = service.world
         self._known = known
@@ -235,7 +239,7 @@ class _Reached:
         """Invoke the effect's function, which may fail in each way in which Lambda does."""
         self._invocations += 1
         name = f"effect {self._name}.{self._invocations}"
-        endings: list[Ended] = []
+        endings: list[ProcessResult] = []
 
         def start() -> None:
             self._service.invoke(function, name, payload, endings.append)
@@ -296,9 +300,9 @@ class _Reached:
 
         def send() -> None:
             if self._known.is_closed:
-                raise Untrue(f"{self._name} was closed, and asks again")
+                raise InvariantViolation(f"{self._name} was closed, and asks again")
             if self._known.is_to_perform:
-                raise Untrue(f"{self._name} was to be performed, and asks again")
+                raise InvariantViolation(f"{self._name} was to be performed, and asks again")
             _check_letter(arguments["MessageBody"], self._name, self._known)
             self._service.queues.send_message(QueueUrl=arguments["QueueUrl"], MessageBody=body)
             self._known.waits_for_decision = True
@@ -353,11 +357,11 @@ class _Reached:
 _REASONS = frozenset({"rejected", "not_performed", "rounds_used_up", "outcome_unknown"})
 
 
-class Untrue(Exception):
+class InvariantViolation(Exception):
     """What is written down of a message is not what happened to it."""
 
 
-def _check_letter(letter: Any, name: str, known: _Known) -> None:
+def _check_letter(letter: Any, name: str, known: _ExecutionRecord) -> None:
     """A dead letter has to say what a person, and the answer to it, need."""
     execution = name.rpartition(".")[0]
     sent = json.loads(known.input)
@@ -375,7 +379,7 @@ def _check_letter(letter: Any, name: str, known: _Known) -> None:
         and bool(letter["posted_at"])
     )
     if not is_whole:
-        raise Untrue(f"the dead letter {letter}")
+        raise InvariantViolation(f"the dead letter {letter}")
 
 
 def _abort() -> None:

@@ -23,13 +23,13 @@ from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 from lab.conformance.process import (
     CRASHES,
     TIME_IS_OVER,
-    Abandoned,
-    Ended,
+    AlreadyVisited,
     Event,
     Hazard,
     Killed,
     Option,
     Process,
+    ProcessResult,
     Store,
     Task,
 )
@@ -92,7 +92,7 @@ class World:
         self,
         process: Process,
         code: Callable[[], Any],
-        on_end: Callable[[Ended], None] | None = None,
+        on_end: Callable[[ProcessResult], None] | None = None,
     ) -> None:
         """Let a new process run; it ends when `code` does."""
         process.on_end = on_end
@@ -102,9 +102,9 @@ class World:
             try:
                 value = code()
             except Exception as error:  # noqa: BLE001 - whatever it is, it is how the process ended
-                process.ended = Ended(error=error)
+                process.ended = ProcessResult(error=error)
             else:
-                process.ended = Ended(value=value)
+                process.ended = ProcessResult(value=value)
 
         self._start(process, main)
 
@@ -127,7 +127,7 @@ class World:
         """Run until nothing happens any more.
 
         Raises:
-            Abandoned: everything that can follow was walked before.
+            AlreadyVisited: everything that can follow was walked before.
             RuntimeError: it does not come to rest.
         """
         try:
@@ -232,7 +232,7 @@ class World:
         """End the process that is running, as if somebody else did."""
         process = self._current().process
         self.tell(process.name, how)
-        process.ended = Ended(killed_by=how)
+        process.ended = ProcessResult(killed_by=how)
         raise Killed
 
     def may_go_wrong(self, hazard: Hazard) -> bool:
@@ -453,13 +453,13 @@ class World:
 
     def _kill(self, process: Process, how: str) -> None:
         self.tell(process.name, how)
-        process.ended = Ended(killed_by=how)
+        process.ended = ProcessResult(killed_by=how)
         self._remove(process)
 
     def _remove(self, process: Process) -> None:
         self._processes.remove(process)
         if process.ended is None:
-            process.ended = Ended(killed_by="the run is over")
+            process.ended = ProcessResult(killed_by="the run is over")
             process.on_end = None
         for task in process.tasks:
             if task.run and not task.run.dead:
@@ -481,7 +481,7 @@ class World:
             if self._seen is not None and is_moment:
                 state = self._state()
                 if state in self._seen:
-                    raise Abandoned
+                    raise AlreadyVisited
                 self._seen.add(state)
             self.open.append((position, options))
             choice = 0

@@ -26,13 +26,13 @@ from aws_durable_execution_sdk_python.retries import RetryPresets
 from actonce_core.effect import Effect
 from lab.conformance import threads
 from lab.conformance.queues import Record
-from lab.conformance.stage import (
+from lab.conformance.simulated_stack import (
     CONSUMER_TIMEOUT,
     JITTER,
     MAX_ROUNDS,
     STRAGGLER_MARGIN,
     Handler,
-    Stage,
+    SimulatedStack,
     Way,
 )
 from lab.conformance.world import World
@@ -73,16 +73,16 @@ def once_and_found(effect: Effect, request: dict[str, Any], context: sdk.Durable
         rounds += 1
 
 
-def _dispatcher(act: _Act, retention: int, stage: Stage) -> Handler:
+def _dispatcher(act: _Act, retention: int, stack: SimulatedStack) -> Handler:
     def handle(event: dict[str, Any], context: sdk.DurableContext) -> Any:
         request = {"message_id": event["message_id"], "body": json.dumps(event)}
-        return act(stage.effect, request, context)
+        return act(stack.effect, request, context)
 
-    stage.durable.handler = partial(sdk.durable_execution, handle, boto3_client=stage.lambda_)
-    stage.durable.retention = retention
+    stack.durable.handler = partial(sdk.durable_execution, handle, boto3_client=stack.lambda_)
+    stack.durable.retention = retention
 
     def dispatch(record: Record) -> None:
-        stage.lambda_.invoke(
+        stack.lambda_.invoke(
             FunctionName="act:1",
             InvocationType="Event",
             DurableExecutionName=json.loads(record["body"])["message_id"],

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from lab.conformance.process import Ended, Hazard, Invocation
+from lab.conformance.process import Hazard, Invocation, ProcessResult
 from lab.conformance.world import World
 
 LONGEST_WAIT = 20.0
@@ -15,7 +15,7 @@ LONGEST_WAIT = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Invoking:
+class LambdaClient:
     """A client of Lambda, for the process that is running.
 
     Hazards: throttled; the answer lost. The client that ships makes no call twice.
@@ -28,7 +28,7 @@ class Invoking:
         """See Invoke, API reference of AWS Lambda; `RequestResponse`."""
         request = json.loads(Payload)
         name = f"{FunctionName.partition(':')[0]} {self.world.new_id()}"
-        endings: list[Ended] = []
+        endings: list[ProcessResult] = []
 
         def start() -> None:
             self.start(FunctionName, name, request, endings.append)
