@@ -1,7 +1,7 @@
-"""A deployment that parts what is remembered from who remembers it, while messages are under way.
+"""A deployment that replaces the state machine or the strategy while messages are in progress.
 
-The Fingerprints table stays, as its policy has it. What is there of the old stack goes on: its
-consumers that are at work, and its executions.
+The Fingerprints table is retained, as its policy says. Running consumers and executions of the old
+stack go on.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ STRATEGIES = ("step-functions", "ledger", "lease")
 
 
 def _changes(stack: SimulatedStack) -> dict[str, Change]:
-    """What may be deployed in the place of the stack's strategy, as a story tells it."""
+    """What may be deployed in place of the stack's strategy, by its description in a story."""
     others = [other for other in STRATEGIES if other != stack.way.strategy]
     changes: dict[str, Change] = {
         f"changes the strategy to {other}": partial(_change_strategy, name=other)
@@ -28,10 +28,7 @@ def _changes(stack: SimulatedStack) -> dict[str, Change]:
 
 
 def _replace_state_machine(stack: SimulatedStack) -> None:
-    """Rename or move it: a new one takes its place, the old one is retained.
-
-    CloudFormation names it, anew each time, so that no ARN is ever made again.
-    """
+    """CloudFormation gives each state machine a new name, so an ARN never comes back."""
     stack.state_machine = "arn:another"
 
 
@@ -43,12 +40,12 @@ def _change_strategy(stack: SimulatedStack, name: str) -> None:
 
 
 def deploy_another_memory(stack: SimulatedStack, after: int) -> None:
-    """Deploy one of the changes so many milliseconds after the world began, between any two steps.
+    """Deploy a change between any two steps later than `after` milliseconds.
 
-    The way has a strategy.
+    The way must have a strategy.
     """
     world = stack.world
-    told, change = world.pick([*_changes(stack).items()])
-    deploy = partial(world.step, told, partial(change, stack))
+    description, change = world.pick([*_changes(stack).items()])
+    deploy = partial(world.step, description, partial(change, stack))
     process = Process("a deployment", disturbed=False)
     world.at(after, "deployment", partial(world.spawn, process, deploy))

@@ -1,8 +1,8 @@
-"""DynamoDB in memory: items, and the conditional writes that the ways rest on.
+"""DynamoDB in memory: items and conditional writes.
 
-What an expression means is moto's to say; what it said is kept, for runs repeat each other, and
-moto takes a millisecond for it. What this does not know it refuses, so that no way is tried on a
-database that only looks right.
+moto evaluates the expressions, which takes it a millisecond each; its results are cached, because
+runs repeat each other. Anything unsupported is refused, so that no way is tried on a database that
+only looks right.
 """
 
 import json
@@ -49,7 +49,6 @@ _KNOWN = {
     "ConditionCheck": _CONDITIONAL | {"Key"},
 }
 """Every read is consistent, and one page."""
-
 
 _REFUSALS = (MockValidationException, KeyError, ValueError)
 
@@ -155,7 +154,7 @@ class DynamoDB:
         return table, tuple(attributes[name]["S"] for name in self._keys[table])
 
     def _check(self, operation: str, request: Request) -> str | None:
-        """The item that is there, its condition being met."""
+        """The present item, if the request's condition is met."""
         _refuse_unknown(operation, request)
         attributes = request.get("Item") or request["Key"]
         old = self._items.get(self._place(request["TableName"], attributes))
@@ -184,7 +183,7 @@ def _text(part: Mapping[str, Any]) -> str:
 
 
 def _asked(request: Request, expression: str, **more: Any) -> str:
-    """An expression of a request, and what its placeholders stand for."""
+    """An expression of a request, with its names and values, as JSON."""
     names, values = (request.get(f"ExpressionAttribute{kind}", {}) for kind in ("Names", "Values"))
     return _text({"expression": request[expression], "names": names, "values": values, **more})
 
@@ -204,7 +203,7 @@ def _holds(asked: str, item: str | None) -> bool:
 
 @lru_cache(maxsize=200_000)
 def _updated(key_names: Key, asked: str, item: str | None) -> str:
-    """The item as it is afterwards."""
+    """The updated item."""
     table, key = _scratch(key_names), json.loads(asked)["Key"]
     if item is not None:
         table.put_item("scratch", json.loads(item))
@@ -224,7 +223,7 @@ def _parts(asked: str) -> tuple[str, Any, Any]:
 
 @lru_cache
 def _scratch(key_names: Key) -> DynamoDBBackend:
-    """An empty table of moto's, for one item at a time."""
+    """An empty table of moto's, used for one item at a time."""
     backend = DynamoDBBackend("us-east-1", "123456789012")
     kinds = zip(key_names, ("HASH", "RANGE"), strict=False)
     backend.create_table(

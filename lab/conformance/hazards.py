@@ -1,7 +1,7 @@
-"""The hazards, as data: what is sent, on what stack, and what may go wrong how often.
+"""The hazards, as data: what is sent, to which stack, and what may go wrong how often.
 
-Where one of several is meant (a message sent again after a minute, or after ten), they are a tuple,
-and each run has one of them. What cannot be said so is the function `set_up` of its scenario.
+A tuple is a choice: each run has one of its values, such as a message sent again after a minute or
+after ten. What data cannot express is a scenario's function `set_up`.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,8 +40,8 @@ class Sent:
     Attributes:
         at_once: to how many consumers SQS delivers it at the same time.
         again: milliseconds after which the producer sends it again; (): never.
-        wrong: what goes wrong with it every time, as `effects` has it; empty: nothing.
-        delivered_again: milliseconds after which SQS delivers it again; None: never by itself.
+        wrong: what goes wrong with it each time, see `effects`; empty: nothing.
+        delivered_again: milliseconds after which SQS delivers it again in any case; None: never.
     """
 
     at_once: tuple[int, ...] = (1,)
@@ -63,12 +63,12 @@ ONCE_OR_TWICE = Sent(at_once=(1, 2))
 TWICE_AT_ONCE = Sent(at_once=(2,))
 
 Where = Mapping[str, tuple[Any, ...]]
-"""Names of a stack's attributes, with dots between, to the values that each may have."""
+"""Dotted names of a stack's attributes, and the values that each may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A hazard, as it is played.
+    """A hazard.
 
     Attributes:
         name: on the command line.
@@ -78,10 +78,10 @@ class Scenario:
         hazards: what may go wrong at a step.
         budget: how often, in one run.
         pauses: milliseconds that a paused process stands still.
-        where: what is another one on the stack from the beginning.
-        set_up: what else is done to the stack, before anything of it happens.
+        where: what differs on the stack from the beginning.
+        set_up: what else is done to the stack beforehand.
         asks_for_order: whether the order of effects is judged.
-        ways: that the published table has it for; None: all.
+        ways: those that the published table has it for; None: all.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Lambda's Invoke in memory, for a consumer that has another function perform its effect."""
+"""Lambda's Invoke in memory, for a consumer whose effect is another function."""
 
 import io
 import json
@@ -11,14 +11,14 @@ from lab.conformance.process import Hazard, Invocation, ProcessResult
 from lab.conformance.world import World
 
 LONGEST_WAIT = 20.0
-"""Seconds that the client waits for an answer; a test holds it against the one that ships."""
+"""Seconds that the client waits for an answer; a test compares it with the one that ships."""
 
 
 @dataclass(frozen=True, slots=True)
 class LambdaClient:
-    """A client of Lambda, for the process that is running.
+    """The running process's client of Lambda, which never calls twice, like the one that ships.
 
-    Hazards: throttled; the answer lost. The client that ships makes no call twice.
+    Hazards: throttled; the answer lost.
     """
 
     world: World

@@ -1,7 +1,7 @@
-"""Runs a state machine's definition: the Amazon States Language that ProcessMessage is written in.
+"""Runs a state machine's definition, in as much Amazon States Language as ProcessMessage uses.
 
-The definition is the file that ships. What this does not know it refuses, so that a new field in
-the file is a failing test and not a field without effect.
+The definition is the file that ships. Anything unsupported is refused, so that a new field in the
+file fails a test, instead of having no effect.
 """
 
 import json
@@ -27,7 +27,7 @@ _PUT_EVENTS = "arn:aws:states:::events:putEvents"
 
 _ENTERED = "EnteredTime"
 CHANCE = 0.5
-"""What is drawn wherever chance would decide, by executions and consumers."""
+"""Stands for every random number."""
 
 _KNOWN = {
     "Task": {"Resource", "Arguments", "TimeoutSeconds", "Output", "Retry", "Catch", "Next", "End"},
@@ -58,11 +58,11 @@ class StateFailed(Exception):
 
 
 class Aborted(Exception):
-    """An operator has aborted the execution, in the middle of what it was doing."""
+    """An operator has aborted the execution."""
 
 
 class Services(Protocol):
-    """What a state machine reaches. Each call may raise `Aborted`."""
+    """The services that a state machine calls. Each call may raise `Aborted`."""
 
     def invoke(self, function: str, payload: Any, timeout: float) -> Any:
         """Invoke a function, or a version of one; its answer.
@@ -80,15 +80,12 @@ class Services(Protocol):
         """Let the time pass."""
 
     def enter(self, state: str) -> Callable[[], str]:
-        """A state is entered; who asks is told when, ISO 8601."""
+        """A state is entered; the result gives the time when asked, ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """An execution's own part of the context object.
-
-    `redrives`: how often it was redriven; None leaves the field out.
-    """
+    """An execution's part of the context object; `redrives`: None leaves the field out."""
 
     name: str
     arn: str
@@ -98,7 +95,7 @@ class Execution:
 
 @dataclass(slots=True)
 class Position:
-    """Where an execution stands: a state, and the state's input."""
+    """An execution's current state, and that state's input."""
 
     state: str
     input: Any
@@ -108,7 +105,7 @@ def load(text: str, substitutions: Mapping[str, str]) -> Definition:
     """Read a definition, with its substitutions filled in as CloudFormation does.
 
     Raises:
-        Unsupported: it has what this does not know.
+        Unsupported: it has a field, a state type or a query language that is not supported here.
     """
     definition: Definition = json.loads(_SUBSTITUTION.sub(lambda m: substitutions[m[1]], text))
     if definition.get("QueryLanguage") != "JSONata":
@@ -151,9 +148,9 @@ def run(
     Args:
         definition: of its state machine.
         execution: its part of the context object.
-        services: what it reaches.
-        position: where it goes on, kept up to date; None: at its start. A redriven execution goes
-            on in the state that did not succeed, with that state's input and no attempts counted.
+        services: for its tasks.
+        position: where to continue, updated in place; None: at the start. A redriven execution
+            continues in the unsuccessful state, with that state's input and no attempts counted.
             Source: "Restarting state machine executions with redrive", Developer Guide.
 
     Returns:
@@ -193,7 +190,7 @@ def run(
 
 
 def _whole(seconds: Any) -> float:
-    """What a Wait takes; anything else would fail the execution, and no Catch sees it."""
+    """The seconds of a Wait; others would fail the execution past every Catch."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise StateFailed("States.QueryEvaluationError", f"Seconds: {seconds!r}")
     if seconds != int(seconds) or not 0 <= seconds <= 99_999_999:
@@ -257,7 +254,7 @@ def _do(state: Definition, states: States, services: Services) -> Any:
 
 
 def _wait_before_retry(retriers: Any, attempts: list[int], error: str) -> float | None:
-    """Seconds until the next attempt, None for none; `CHANCE` draws them, where jitter is full."""
+    """Seconds until the next attempt, with `CHANCE` for full jitter; None: no further attempt."""
     for index, retrier in enumerate(retriers):
         if _matches(retrier["ErrorEquals"], error):
             attempts[index] += 1
@@ -272,8 +269,8 @@ def _wait_before_retry(retriers: Any, attempts: list[int], error: str) -> float 
 
 
 _NO_TASK_FAILED = frozenset({"States.Timeout", "States.QueryEvaluationError"})
-"""What `States.TaskFailed` does not match: a time-out, as AWS documents it, and an expression that
-fails, which it says nothing of; the worse is assumed."""
+"""Not matched by `States.TaskFailed`: a time-out, as AWS documents, and a failed expression, on
+which it says nothing; the worse is assumed."""
 
 
 def _matches(wanted: list[str], error: str) -> bool:
@@ -285,15 +282,15 @@ def _matches(wanted: list[str], error: str) -> bool:
 
 
 def evaluate(value: Any, states: States, variables: Mapping[str, Any] | None = None) -> Any:
-    """Evaluate a field: every `{% … %}` in it, as deep as it goes.
+    """Evaluate a field: every `{% … %}` in it, at any depth.
 
     Args:
-        value: of the field; what is no expression stays as it is.
-        states: what `$states` has there: input, result, errorOutput, context.
-        variables: what earlier states have assigned.
+        value: the field's; anything that is not an expression stays as it is.
+        states: `$states`: input, result, errorOutput, context.
+        variables: assigned by earlier states.
 
     Raises:
-        StateFailed: an expression yields nothing, or fails (`States.QueryEvaluationError`).
+        StateFailed: an expression has no value, or fails (`States.QueryEvaluationError`).
     """
     known = {name: states[name] for name in states if name != _ENTERED}
     whole = {"states": known, **(variables or {})}
@@ -309,7 +306,7 @@ def _filled_in(value: Any, known: str, states: States) -> Any:
     if match is None:
         return value
     if _ENTERED in match[1] and _ENTERED in states:
-        # Only here, so that what does not look at the clock is the same at any time.
+        # Only here, so that expressions that do not use the time are cached at any time.
         whole = json.loads(known)
         whole["states"]["context"]["State"][_ENTERED] = states[_ENTERED]()
         known = json.dumps(whole, sort_keys=True)
@@ -324,8 +321,8 @@ def _filled_in(value: Any, known: str, states: States) -> Any:
 
 @lru_cache(maxsize=100_000)
 def _evaluated(expression: str, known: str) -> tuple[bool, Any]:
-    """Whether the expression yields something, and what; kept, for runs repeat each other."""
-    # The library returns None for null and for nothing; AWS takes only the first for a value.
+    """Whether the expression has a value, and the value; cached, because runs repeat each other."""
+    # The library returns None for null and for no value; for AWS only null is a value.
     exists = _parsed(f"$exists(({expression}))").evaluate(None, json.loads(known))
     value = _parsed(expression).evaluate(None, json.loads(known)) if exists else None
     return bool(exists), value
@@ -340,12 +337,12 @@ def _parsed(expression: str) -> Jsonata:
 
 
 def _random() -> float:
-    """Always the same: when exactly it is tried again is no choice that a walk makes."""
+    """Constant: the exact time of a retry is not a choice that a walk makes."""
     return CHANCE
 
 
 def _string(value: Any) -> str:
-    """`$string` as JSONata's reference has it; the library's own escapes all that is not ASCII."""
+    """`$string` as in JSONata's reference; the library's own escapes everything but ASCII."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,6 +1,6 @@
-"""An operator behind a ledger or a lease: writes the decision to the row, and sends anew.
+"""An operator behind a ledger or a lease, who writes decisions to rows and sends messages anew.
 
-What the command line does for `actonce dead-letters`, over the same table.
+The same as `actonce dead-letters` does, by the same table.
 """
 
 import json
@@ -17,14 +17,14 @@ _DECISIONS = {"resolved": "resolve", "rejected": "reject"}
 
 
 def decide_behind_locks(stack: SimulatedStack, outcome: str | None) -> None:
-    """Twelve hours later, decide every dead letter, twice; and once more when it is done.
+    """Twelve hours later, decide each dead letter twice, and once more when it is done.
 
-    By then there has to be one: nothing is left to the queue for as long as it keeps it.
+    By then there must be one, because the queue must not go on retrying for longer.
 
     Args:
-        stack: whose way may be one with executions; then nothing is done.
-        outcome: `resolved` or `rejected`; None: it is to be tried again; `TRUTHFULLY`: it is
-            resolved if it has happened, and else to be performed without a look.
+        stack: with executions nothing is done.
+        outcome: `resolved` or `rejected`; None: try again; `TRUTHFULLY`: `resolved` if it has
+            happened, otherwise perform it without a look-up.
     """
     if stack.way.strategy == "step-functions":
         return
