@@ -110,7 +110,7 @@ def _batch() -> Batch:
     bus = events.EventBus(
         lambda: boto3.client("events", config=events.CLIENT_CONFIG), os.environ["STACK_NAME"]
     )
-    return Batch(consumer.consume, sqs, url, growth=EFFECT_BACKOFF_GROWTH, tell=bus.tell)
+    return Batch(consumer.consume, sqs, url, growth=EFFECT_BACKOFF_GROWTH, put_events=bus.put)
 
 
 @metrics.log_metrics

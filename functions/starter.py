@@ -46,7 +46,7 @@ def _batch() -> Batch:
         lambda: boto3.client("events", config=events.CLIENT_CONFIG), os.environ["STACK_NAME"]
     )
     url = os.environ["REQUESTS_QUEUE_URL"]
-    return Batch(starter.start_message, starter.unstarted.sqs, url, tell=bus.tell)
+    return Batch(starter.start_message, starter.unstarted.sqs, url, put_events=bus.put)
 
 
 @metrics.log_metrics

@@ -47,7 +47,7 @@ def put() -> dict[str, set[str]]:
             return {"Entries": []}
 
     refused = DeliveryResult(Refusal(Reason.CONFLICT, "", "m"), None)
-    EventBus(Bus, "shop").tell([(delivery("{}"), refused)])
+    EventBus(Bus, "shop").put([(delivery("{}"), refused)])
     return {one["DetailType"]: set(one["Detail"]) for one in [*entries, *told]}
 
 

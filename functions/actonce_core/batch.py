@@ -43,7 +43,7 @@ class Batch:
     Invariants: a delivery for which `handle_delivery` raises becomes a batch item failure, and SQS
     brings it back. The deliveries of a message group (FIFO) are handled one after another in order;
     after the first failure the rest of the group is returned untried, and no other group waits for
-    it. `tell` is called last and cannot change the answer.
+    it. `put_events` is called last and cannot change the answer.
 
     A delivery spends most of its time waiting for AWS, so a batch takes about as long as its
     slowest delivery.
@@ -55,7 +55,7 @@ class Batch:
         requests_queue_url: the queue that the deliveries come from.
         growth: see `seconds_until_back`.
         chance: a number from 0 to 1.
-        tell: receives all results that are no failures; what it raises is logged.
+        put_events: receives all results but the failures; what it raises is logged.
     """
 
     def __init__(  # noqa: PLR0913 - all but the first three have names
@@ -66,14 +66,14 @@ class Batch:
         *,
         growth: float = START_BACKOFF_GROWTH,
         chance: Callable[[], float] = random.random,
-        tell: Callable[[Sequence[Handled]], None] = lambda _: None,
+        put_events: Callable[[Sequence[Handled]], None] = lambda _: None,
     ) -> None:
         self._handle_delivery = handle_delivery
         self._sqs = sqs
         self._requests_queue_url = requests_queue_url
         self._growth = growth
         self._chance = chance
-        self._tell = tell
+        self._put_events = put_events
         self._threads = ThreadPoolExecutor(LARGEST_BATCH, thread_name_prefix="delivery")
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Batch:
             self._bring_back_soon(failed)
         _count(results, datetime.now(UTC))
         try:
-            self._tell([(one, end) for one, end in results if not isinstance(end, Exception)])
+            self._put_events([(one, end) for one, end in results if not isinstance(end, Exception)])
         except Exception as error:  # noqa: BLE001 - whatever it is, the batch is done
             logger.error("events not put", extra={"error": error_name(error)})
         return {"batchItemFailures": [{"itemIdentifier": one.sqs_message_id} for one in failed]}

@@ -57,7 +57,7 @@ class EventBus:
         self._connect = functools.cache(connect)
         self._stack = stack
 
-    def tell(self, results: Sequence[tuple[Delivery, DeliveryResult]]) -> None:
+    def put(self, results: Sequence[tuple[Delivery, DeliveryResult]]) -> None:
         """Put an event for each refusal and each dead letter of a batch.
 
         Args:

@@ -117,12 +117,12 @@ class CountingEffect:
     def _perform(  # noqa: C901 - all that can go wrong
         self, request: dict[str, Any], check: Callable[[], None]
     ) -> dict[str, Any]:
-        message_id, said = request["message_id"], json.loads(request["body"])
-        body = json.dumps(said, sort_keys=True)
-        goes_wrong = self._goes_wrong(said)
+        message_id, sent = request["message_id"], json.loads(request["body"])
+        body = json.dumps(sent, sort_keys=True)
+        goes_wrong = self._goes_wrong(sent)
         if UNTOLD in goes_wrong:
             self.performed.unseen.add(message_id)
-        if isinstance(said, dict) and SLOW in said:
+        if isinstance(sent, dict) and SLOW in sent:
             self.performed.slow.add(message_id)
         if POISON in goes_wrong:
             raise Rejected("poison")

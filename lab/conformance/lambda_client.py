@@ -52,8 +52,8 @@ class LambdaClient:
             raise ReadTimeoutError(endpoint_url="https://lambda")
         # Source: "Function errors", Developer Guide.
         failure = endings[0].failure("Runtime.ExitError")
-        told = dict(zip(("errorType", "errorMessage"), failure, strict=True)) if failure else None
-        payload = endings[0].value if told is None else told
+        error = dict(zip(("errorType", "errorMessage"), failure, strict=True)) if failure else None
+        payload = endings[0].value if error is None else error
         self.world.observe(repr((failure is not None, payload)))
         return {
             "Payload": io.BytesIO(json.dumps(payload).encode()),

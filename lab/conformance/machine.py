@@ -230,8 +230,8 @@ def _run_task(state: Definition, states: States, services: Services) -> tuple[st
                 continue
             for catcher in state.get("Catch", []):
                 if _matches(catcher["ErrorEquals"], failure.error):
-                    told = {"Error": failure.error, "Cause": failure.cause}
-                    output = evaluate(catcher["Output"], {**states, "errorOutput": told})
+                    error = {"Error": failure.error, "Cause": failure.cause}
+                    output = evaluate(catcher["Output"], {**states, "errorOutput": error})
                     return catcher["Next"], output
             raise
         return (None if state.get("End") else state["Next"]), output

@@ -380,21 +380,25 @@ class SimulatedStack:
     def _check(self, message: Any, ended: ProcessResult) -> None:
         """An execution's result must be what happened."""
         if ended.error is not None:
-            said = getattr(ended.error, "error", "")
+            result = getattr(ended.error, "error", "")
             # An execution with any other error ended without a dead letter.
-            is_true = said == "States.Timeout" or (
-                said == "RejectedByOperator" and self._is_closed(message, "rejected")
+            is_true = result == "States.Timeout" or (
+                result == "RejectedByOperator" and self._is_closed(message, "rejected")
             )
         else:
-            said = ended.value.get("outcome") if ended.value else "aborted"
+            result = ended.value.get("outcome") if ended.value else "aborted"
             is_performed = self.happened(message)
             is_true = (
-                said == "aborted"
-                or (said in ("performed", "found") and is_performed and ended.value["effect"])
-                or (said == "resolved" and self._is_closed(message, said) and ended.value["note"])
+                result == "aborted"
+                or (result in ("performed", "found") and is_performed and ended.value["effect"])
+                or (
+                    result == "resolved"
+                    and self._is_closed(message, result)
+                    and ended.value["note"]
+                )
             )
         if not is_true:
-            raise InvariantViolation(f"{message['message_id']} is said to be {said}")
+            raise InvariantViolation(f"{message['message_id']} is said to be {result}")
 
     def _is_closed(self, message: Any, how: str) -> bool:
         message_id = message["message_id"]

@@ -1,7 +1,7 @@
-"""This project's ways without Step Functions: the consumer that ships, over a ledger or a lease.
+"""This project's ways without Step Functions: the consumer that ships, with a ledger or a lease.
 
-With an effect that checks the fence, as the example's does, and with one that cannot; and
-`@idempotent` on a host, where nothing ends a consumer that stands still.
+Its effect checks the fence, as the example's does, or cannot. Also `@idempotent` on a host, where
+nothing ends a consumer that stands still.
 """
 
 import json
@@ -60,7 +60,7 @@ def _ledger(stack: SimulatedStack) -> Handler:
 
 
 def _straggler(way: Way) -> int:
-    """Milliseconds; a function that was called may be at work for its own time besides."""
+    """Milliseconds; a function that the consumer calls may run for its own time-out besides."""
     return STRAGGLER_MARGIN + (EFFECT_TIMEOUT if way.invokes else 0)
 
 
@@ -74,7 +74,7 @@ def _a_ledger(stack: SimulatedStack) -> Ledger:
 
 
 def _decorated(stack: SimulatedStack) -> Handler:
-    """A handler in a loop that a team writes itself, with `@idempotent` around it."""
+    """A handler with `@idempotent`, in a consumer loop of a team's own."""
     effect = stack.effect
 
     @idempotent(
@@ -105,12 +105,12 @@ def _decorated(stack: SimulatedStack) -> Handler:
 
 @dataclass(frozen=True, slots=True)
 class _HeartbeatsLost:
-    """DynamoDB as a lease's holder reaches it: for a while, not by its heartbeats."""
+    """DynamoDB for a lease's holder whose heartbeats are lost for a while."""
 
     stack: SimulatedStack
 
     def update_item(self, **request: Any) -> Any:
-        """See UpdateItem, API reference. A process's first task is the consumer's own."""
+        """See UpdateItem, API reference. A process's first task is the consumer itself."""
         world = self.stack.world
         if world.task_number and world.monotonic() * 1000 < self.stack.unheard_until:
             raise EndpointConnectionError(endpoint_url="https://aws")
@@ -168,7 +168,7 @@ def _fenced(way: Way) -> Way:
     return replace(way, name=f"{way.name}-fenced", title=f"{way.title}, fenced", is_fenced=True)
 
 
-# An effect may end so late, at most, as each way's page has it.
+# The latenesses are the largest that docs/strategies.md promises to tolerate.
 LEDGER_WAY = Way(
     "ledger",
     "ActOnce: ledger",
@@ -231,4 +231,4 @@ INVOKING_WAYS = (
         },
     ),
 )
-"""The consumer has another function perform it, by `InvokedEffect`."""
+"""The consumer invokes another function, by `InvokedEffect`."""

@@ -1,8 +1,8 @@
 """Rival: Idempotency of Powertools for AWS Lambda (Python), over DynamoDB.
 
-`powertools` is set up as its documentation sets it up for SQS batches: the SQS message id is the
-key, and the rest is as it comes. `powertools-best` has the producer's id as the key, checks the
-content, and never forgets.
+`powertools` is set up as its documentation does for SQS batches: the SQS message id is the key, and
+the rest is the default. `powertools-best` uses the producer's id as the key, checks the content,
+and never forgets.
 """
 
 import datetime as dt

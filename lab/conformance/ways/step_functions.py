@@ -1,4 +1,4 @@
-"""This project's main way: one execution per message, by the starter and the machine that ship."""
+"""This project's main way: an execution per message, by the starter and definition that ship."""
 
 from datetime import timedelta
 
