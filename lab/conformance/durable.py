@@ -27,7 +27,7 @@ DurableHandler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 @dataclass(slots=True)
 class _Execution:
-    """`due`: when each waiting operation goes on; `last`: the last checkpoint's token and answer."""
+    """`due`: when each waiting operation goes on; `last`: the last checkpoint, token and answer."""
 
     payload: str
     operations: dict[str, dict[str, Any]] = field(default_factory=dict)

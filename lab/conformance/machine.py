@@ -85,12 +85,12 @@ class Services(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """An execution's part of the context object; `redrives`: None leaves the field out."""
+    """An execution's part of the context object."""
 
     name: str
     arn: str
     input: Any
-    redrives: int | None = 0
+    redrives: int = 0
 
 
 @dataclass(slots=True)
@@ -199,11 +199,13 @@ def _whole(seconds: Any) -> float:
 
 
 def _context(execution: Execution) -> dict[str, Any]:
-    known = {"Input": execution.input, "Id": execution.arn, "Name": execution.name}
-    if execution.redrives is not None:
-        known["RedriveCount"] = execution.redrives
     return {
-        "Execution": known,
+        "Execution": {
+            "Input": execution.input,
+            "Id": execution.arn,
+            "Name": execution.name,
+            "RedriveCount": execution.redrives,
+        },
         "State": {},
         "Task": {"Token": f"token-{execution.name}"},
     }

@@ -39,20 +39,13 @@ class Trial:
     story: tuple[Event, ...] = field(default=(), compare=False)
 
 
-def run_trial(
-    way: Way,
-    scenario: Scenario,
-    *,
-    definition: Definition | None = None,
-    most_runs: int = MOST_RUNS,
-) -> Trial:
+def run_trial(way: Way, scenario: Scenario, *, definition: Definition | None = None) -> Trial:
     """Walk every schedule.
 
     Args:
         way: the one that is tried.
         scenario: the hazard that it is tried against.
         definition: of the state machine; None: the one that ships.
-        most_runs: schedules after which the walk is given up.
     """
     machine = definition or process_message()
     new_world = partial(
@@ -69,7 +62,7 @@ def run_trial(
             verdict = Verdict(verdict.kind)
         return verdict
 
-    found = walk(new_world, play, most_runs)
+    found = walk(new_world, play, MOST_RUNS)
     worst = max(found.verdicts)
     replayed = new_world(found.scripts[worst], telling=True)
     play(replayed)

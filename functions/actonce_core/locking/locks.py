@@ -316,7 +316,7 @@ class ProcessingLocks(ABC):
         self.host = host or Host()
 
     def acquire_processing_lock(
-        self, message_id: str, lock_timeout: float, *, fingerprint: str = ""
+        self, message_id: str, lock_timeout: float, *, fingerprint: str
     ) -> Acquired:
         """Try to acquire the message.
 
