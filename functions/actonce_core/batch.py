@@ -43,7 +43,8 @@ class Batch:
     Invariants: a delivery for which `handle_delivery` raises becomes a batch item failure, and SQS
     brings it back. The deliveries of a message group (FIFO) are handled one after another in order;
     after the first failure the rest of the group is returned untried, and no other group waits for
-    it. `put_events` is called last and cannot change the answer.
+    it. `put_events` is called last and cannot change the answer. A batch without failures or events
+    makes no call of its own.
 
     A delivery spends most of its time waiting for AWS, so a batch takes about as long as its
     slowest delivery.

@@ -60,7 +60,7 @@ class Message:
     """A message that can be started.
 
     Invariant: deliveries of one message id have the same `execution_name`; with the same body they
-    also have the same `execution_input`, byte for byte.
+    also have the same `execution_input`, byte for byte. Nothing here depends on the delivery.
 
     Attributes:
         message_id: the producer's id; an integer as its decimal digits.

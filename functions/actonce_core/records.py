@@ -72,8 +72,8 @@ def log_line(record: Mapping[str, Any]) -> str:
     """A record as one line of JSON; in ASCII if it has a character that is not printable.
 
     `aws logs tail` prints lines raw, and others write the ids and errors in them: characters that
-    reverse a line, or control a terminal, must be escapes. Values that JSON does not have become
-    their text.
+    reverse a line, or control a terminal, must be escapes. Both forms parse to the same record.
+    Values that JSON does not have become their text.
     """
     line = json.dumps(record, ensure_ascii=False, default=str, separators=(",", ":"))
     if line.isprintable():

@@ -1,10 +1,10 @@
-"""What a message, and a duplicate, costs each way: counted in memory, priced by a file.
+"""What a message, and a duplicate, costs each way: calls counted in memory, prices from a file.
 
     python -m lab.bench.cost
 
-Acts on one message on the services of the conformance suite, undisturbed, by the code that ships
-and the example's effect, and writes the tables of docs/strategies/cost.md from what that asked of
-AWS and from lab/bench/prices.json.
+Handles a message with the code that ships and the example's effect, undisturbed, on the services of
+the conformance suite. Writes the tables of docs/strategies/cost.md from the calls that it made and
+from lab/bench/prices.json.
 """
 
 import json
@@ -38,12 +38,12 @@ WAYS = {
     "lease": "lease-fenced",
     "powertools": "powertools-best",
 }
-"""By their names on the page, those of the conformance suite."""
+"""Names on the page, and the suite's ways."""
 
 BATCH_SIZES = (10, 1)
-"""Deliveries per batch: the most that the stack allows, and the fewest. Every batch is full."""
+"""Deliveries per batch, all batches being full: the most that the stack allows, and the fewest."""
 _SQS_REQUESTS_OF_A_BATCH = 3
-"""By AWS's rule, for a batch that is full: one to send it, one to receive it, one to delete it."""
+"""By AWS's rule a full batch takes three: to send it, to receive it, to delete it."""
 _UNIT_BYTES = 1024
 
 Prices = Mapping[str, Any]
@@ -52,13 +52,13 @@ Prices = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What one message takes.
+    """What a message takes.
 
     Attributes:
         requests: AWS requests that the functions make, by kind.
         transitions: of Step Functions: an execution's start, and each state entered.
-        written, read: units of DynamoDB, by AWS's rule, see `units`.
-        invoked: how often the effect's function is invoked; the consumer is once for each batch.
+        written, read: DynamoDB's units, see `units`.
+        invoked: how often the effect's function is invoked; the consumer is, once per batch.
     """
 
     requests: Counter[str]
@@ -69,13 +69,13 @@ class Count:
 
 
 def units(kind: str, request: Mapping[str, Any]) -> tuple[int, float]:
-    """Write and read units of a request of items that are not larger than a KB.
+    """Write and read units of a request for items of at most 1 KB.
 
     Raises:
-        ValueError: of this kind it is not known.
+        ValueError: the kind of request is unknown.
 
-    A write takes one, also if its condition fails, and each part of a transaction two; a consistent
-    read one, another one half of it.
+    A write takes one, even if its condition fails, and each part of a transaction two; a consistent
+    read takes one, any other half of it.
     Source: "DynamoDB read and write operations", AWS; that a ConditionCheck in a transaction is
     billed as a write of the item that it looks at was measured on DynamoDB in "What a conditional
     DynamoDB transaction actually costs", martinhicks.dev.
@@ -90,10 +90,10 @@ def units(kind: str, request: Mapping[str, Any]) -> tuple[int, float]:
 
 
 def count(one: Way, *, duplicate: bool) -> Count:
-    """What a message takes that is new and succeeds, or a duplicate of it, ten minutes later.
+    """What a new message that succeeds takes, or a duplicate of it, ten minutes later.
 
     Raises:
-        ValueError: it takes what nobody knows here, or has an item larger than a KB.
+        ValueError: a kind of request is unknown, or an item is larger than 1 KB.
     """
     booking = replace(one, effect=lambda stack: AppointmentBook(stack.dynamodb, APPOINTMENTS_TABLE))
     if not duplicate:
@@ -131,7 +131,7 @@ def _taken(one: Way, *, times: int) -> Count:
     )
 
 
-# A column of the page, the price that it goes by, and how many of that a message has in a batch.
+# A column of the page, its price, and how many of that a message takes in a batch of some size.
 _BILLED: tuple[tuple[str, str, Callable[[Count, int], float]], ...] = (
     ("Step Functions", "state_transition", lambda count, _: count.transitions),
     ("DynamoDB", "write_request_unit", lambda count, _: count.written),
@@ -142,7 +142,7 @@ _BILLED: tuple[tuple[str, str, Callable[[Count, int], float]], ...] = (
 
 
 def dollars_per_million(count: Count, batch: int, prices: Prices) -> dict[str, float]:
-    """What a million such messages cost in batches of that size, by column; and `total`."""
+    """What a million such messages cost in batches of this size, by column; and `total`."""
     dollars = {column: 0.0 for column, *_ in _BILLED}
     for column, price, number in _BILLED:
         # Dollars of a million units, times units of a message: dollars of a million messages.
@@ -176,7 +176,7 @@ def _dollars(counts: Mapping[str, Count], prices: Prices) -> str:
 
 
 def _cents(dollars: float) -> str:
-    # From its decimals, not its bits: half a cent is rounded up as people do.
+    # By its decimals, so that half a cent is rounded up.
     return str(Decimal(f"{dollars:.6f}").quantize(Decimal("0.01"), ROUND_HALF_UP))
 
 
