@@ -18,7 +18,7 @@ from actonce.records.collect import STREAMS, CollectRequest, CollectResult, coll
 from actonce.records.day_files import day_folder
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
-from actonce_core.histories.reading import Listed, Told
+from actonce_core.histories.reading import ExecutionRecords, ExecutionSummary
 from tests.support import stacks
 from tests.support.stacks import with_log, with_outputs
 from tests.support.tables import make_table
@@ -128,8 +128,10 @@ def executions_told(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Step Functions has executions of these messages left, by their records."""
     told = [{"stream": "executions", "at": TIME, "message_id": name} for name in names]
     monkeypatch.setattr(module, "executions_between", lambda *_, **__: [])
-    listed = Listed("arn", "m", NOW, NOW)
-    monkeypatch.setattr(module, "tell", lambda *_: [Told(listed, [one]) for one in told])
+    listed = ExecutionSummary("arn", "m", NOW, NOW)
+    monkeypatch.setattr(
+        module, "read_histories", lambda *_: [ExecutionRecords(listed, [one]) for one in told]
+    )
 
 
 def test_executions_that_were_forgotten_since_stay_in_the_file_of_their_day(
