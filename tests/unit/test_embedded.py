@@ -1,5 +1,6 @@
 """What the embedded AWS changes in MiniStack and no deployment shows."""
 
+import functools
 import itertools
 from io import BytesIO
 from unittest.mock import Mock
@@ -24,17 +25,14 @@ def test_an_expression_that_waits_for_a_processor_does_not_fail_its_execution(
     with pytest.raises(stepfunctions._ExecutionError, match="D1012"):
         evaluate()
 
-    monkeypatch.setattr(Jsonata, "jsonata", Jsonata.jsonata)
-    server.allow_expressions_time()
+    longer = functools.partial(server.allow_expressions_time, Jsonata.jsonata)
+    monkeypatch.setattr(Jsonata, "jsonata", longer)
     assert evaluate() == [2, 4, 6]
 
 
-def test_a_throttled_call_in_an_execution_is_called_what_aws_calls_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(lambda_svc, "_throttle_response", lambda_svc._throttle_response)
-    server.name_throttling()
-    told = lambda_svc._throttle_response("ReservedFunctionConcurrentInvocationLimitExceeded", "no")
+def test_a_throttled_call_in_an_execution_is_called_what_aws_calls_it() -> None:
+    reason = "ReservedFunctionConcurrentInvocationLimitExceeded"
+    told = server.name_throttling(lambda_svc._throttle_response, reason, "no")
     assert told["body"]["errorType"] == "Lambda.TooManyRequestsException"
 
 
