@@ -140,9 +140,12 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
             started = time.monotonic()
             sent = send(stack, reader, source, record)
             expected = len({message.execution_name for message in sent} - {None})
-            resting = Resting(expected, settings.quiet_seconds)
-            wait_for_rest(stack, resting)
-            by_operator = _operated(settings, stack, resting, say)
+            wait_for_rest(stack, expected, quiet_seconds=settings.quiet_seconds)
+            by_operator = Counter[str]()
+            if settings.level is faults.Level.MANY:
+                say("An operator has every other dead letter tried again")
+                by_operator["operator retried"] = _retry_every_other(stack)
+                wait_for_rest(stack, expected, quiet_seconds=settings.quiet_seconds)
             seconds = time.monotonic() - started
         say("Counting")
         # An execution goes on by itself: executions that were started in order end in any. The
@@ -161,17 +164,14 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
     return Result(counted, interruptions, second, outcome.to_look_at(sent, found))
 
 
-def _operated(settings: Settings, stack: Stack, resting: "Resting", say: Say) -> Counter[str]:
-    """What an operator does to many dead letters, if there are many faults."""
-    done = Counter[str]()
-    if settings.level is faults.Level.MANY:
-        say("An operator has every other dead letter tried again")
-        # Most of them are acted on then, for a fault is met once; unknown outcomes are looked up.
-        chosen = sorted(records.waiting(stack))[::2]
-        answers = [decide(stack, name, "retry", "the demo's operator") for name in chosen]
-        done["operator retried"] = sum(answer.decided for answer in answers)
-        wait_for_rest(stack, resting)
-    return done
+def _retry_every_other(stack: Stack) -> int:
+    """Retry every other dead letter as an operator does; how many were decided.
+
+    Most of them are acted on then, for a fault is met once; unknown outcomes are looked up.
+    """
+    chosen = sorted(records.waiting(stack))[::2]
+    answers = [decide(stack, name, "retry", "the demo's operator") for name in chosen]
+    return sum(answer.decided for answer in answers)
 
 
 def _is_a_demos(paths: Paths, state: State) -> bool:
@@ -277,27 +277,19 @@ def _identify(reader: MessageReader, body: str, sqs_message_id: str) -> outcome.
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Resting:
-    """What is waited for.
+def wait_for_rest(stack: Stack, expected: int = 0, *, quiet_seconds: float = QUIET_SECONDS) -> None:
+    """Wait until no message is under way: each is done, refused, or waits for a decision.
 
-    Attributes:
+    Args:
+        stack: with its queues.
         expected: executions there may be, for the progress bar.
         quiet_seconds: longest wait for anything to move.
-    """
-
-    expected: int
-    quiet_seconds: float = QUIET_SECONDS
-
-
-def wait_for_rest(stack: Stack, resting: Resting) -> None:
-    """Wait until no message is under way: each is done, refused, or waits for a decision.
 
     Raises:
         Failed: nothing moved for too long.
     """
     last, since = None, time.monotonic()
-    with console.progress("Acted on", resting.expected) as bar:
+    with console.progress("Acted on", expected) as bar:
         while True:
             asked = time.monotonic()
             queued = sum(counts(stack.sqs, stack.requests_queue))
@@ -308,13 +300,13 @@ def wait_for_rest(stack: Stack, resting: Resting) -> None:
             now = (queued, frozenset(running))
             if now != last:
                 last, since = now, time.monotonic()
-            elif time.monotonic() - since > resting.quiet_seconds:
+            elif time.monotonic() - since > quiet_seconds:
                 raise Failed(
-                    f"Nothing has moved for {resting.quiet_seconds:.0f} s: {queued} messages in "
+                    f"Nothing has moved for {quiet_seconds:.0f} s: {queued} messages in "
                     f"RequestsQueue, {len(running - waiting)} executions under way, such as "
                     f"{min(running - waiting, default='none')}."
                 )
             # What waits in the queue may be a duplicate, so the bar can only say: not yet.
-            bar.update(max(0, resting.expected - len(running) - queued))
+            bar.update(max(0, expected - len(running) - queued))
             # Where there is much to look at, looking takes long, and must not be all that is done.
             time.sleep(max(POLL_SECONDS, time.monotonic() - asked))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from samtranslator.yaml_helper import yaml_parse
 
 from actonce.terminal.errors import WrongUse
 
@@ -14,23 +15,6 @@ PLACES = {"AWS::Serverless::Application": "Location", "AWS::CloudFormation::Stac
 
 NAMES = ("template.yaml", "template.yml", "template.json")
 """As sam looks for a template."""
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads CloudFormation's short tags (`!Sub`) as the functions that they stand for."""
-
-
-def _function(loader: yaml.SafeLoader, name: str, node: yaml.Node) -> dict[str, Any]:
-    if isinstance(node, yaml.SequenceNode):
-        value: Any = loader.construct_sequence(node, deep=True)
-    elif isinstance(node, yaml.MappingNode):
-        value = loader.construct_mapping(node, deep=True)
-    else:
-        value = node.value.split(".", 1) if name == "GetAtt" else node.value
-    return {name if name in ("Ref", "Condition") else f"Fn::{name}": value}
-
-
-_Loader.add_multi_constructor("!", _function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +57,7 @@ def read(file: Path, logical_id: str = "") -> Template:
         WrongUse: it cannot be read, or is no template.
     """
     try:
-        body = yaml.load(file.read_text("utf-8"), Loader=_Loader)  # noqa: S506 - it is a safe one
+        body = yaml_parse(file.read_text("utf-8"))
     except OSError as error:
         missing = isinstance(error, FileNotFoundError) and file.parent.name == "actonce"
         advice = " actonce init puts it there." if missing else ""

@@ -185,12 +185,12 @@ def close_gaps(bootstrap: Path) -> None:
     ):
         setattr(owner, name, functools.partial(replacement, getattr(owner, name)))
     handlers = provisioners._RESOURCE_HANDLERS  # noqa: SLF001
-    for kind, operation, replacement in (
+    for kind, operation, handler in (
         ("AWS::CloudFormation::Stack", "delete", retain_nested),
         ("AWS::Lambda::EventSourceMapping", "create", take_numbers),
         ("AWS::Lambda::EventSourceMapping", "update", take_numbers),
     ):
-        handlers[kind][operation] = functools.partial(replacement, handlers[kind][operation])
+        handlers[kind][operation] = functools.partial(handler, handlers[kind][operation])
     script = workers._NODEJS_WORKER_SCRIPT  # noqa: SLF001
     for error, message in (("err", "String(err.message || err)"), ("e", "e.message")):
         named = f'({error}.name ? {error}.name + "\\0" : "") + {message}'

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import boto3
 import botocore.session
@@ -120,7 +120,17 @@ class Aws:
             Failed: no such profile, or AWS cannot be reached.
         """
         try:
-            return self._make(service, config)
+            if self.endpoint_url is not None:
+                return _without_profile().client(  # type: ignore[call-overload]
+                    service,
+                    endpoint_url=self.endpoint_url,
+                    region_name=EMBEDDED_REGION,
+                    aws_access_key_id=EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
+                    aws_secret_access_key=EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+                    config=config,
+                )
+            make = boto3.client if self.profile is None else _of_profile(self.profile).client
+            return make(service, region_name=self.region, config=config)  # type: ignore[call-overload]
         except NoRegionError as error:
             raise WrongUse(_NO_REGION) from error
         except ProfileNotFound as error:
@@ -169,19 +179,6 @@ class Aws:
             return None
         return Caller(answer["Account"], answer["Arn"])
 
-    def _make(self, service: str, config: Config) -> Any:
-        if self.endpoint_url is not None:
-            return _without_profile().client(  # type: ignore[call-overload]
-                service,
-                endpoint_url=self.endpoint_url,
-                region_name=EMBEDDED_REGION,
-                aws_access_key_id=EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
-                aws_secret_access_key=EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-                config=config,
-            )
-        make = boto3.client if self.profile is None else _of_profile(self.profile).client
-        return make(service, region_name=self.region, config=config)  # type: ignore[call-overload]
-
 
 @functools.cache
 def _without_profile() -> boto3.Session:
@@ -205,7 +202,7 @@ class _Output:
         return stack.outputs[self._name]
 
 
-class _Perhaps:
+class _OptionalOutput:
     """An output that only some stacks have; else None."""
 
     def __init__(self, name: str) -> None:
@@ -213,6 +210,20 @@ class _Perhaps:
 
     def __get__(self, stack: "Stack", _: type) -> str | None:
         return stack.outputs.get(self._name)
+
+
+Client = TypeVar("Client")
+
+
+class _Client(Generic[Client]):
+    """The client of a service."""
+
+    def __init__(self, service: str) -> None:
+        self._service = service
+
+    def __get__(self, stack: "Stack", _: type) -> Client:
+        client: Client = stack.aws.client(self._service)
+        return client
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,24 +245,30 @@ class Stack:
     options: str = ""
     where: str = ""
 
+    dynamodb: "ClassVar[_Client[DynamoDBClient]]" = _Client("dynamodb")
+    lambda_: "ClassVar[_Client[LambdaClient]]" = _Client("lambda")
+    logs: "ClassVar[_Client[CloudWatchLogsClient]]" = _Client("logs")
+    sqs: "ClassVar[_Client[SQSClient]]" = _Client("sqs")
+    stepfunctions: "ClassVar[_Client[SFNClient]]" = _Client("stepfunctions")
+
     requests_queue = _Output("RequestsQueueUrl")
     unstarted_queue = _Output("UnstartedQueueUrl")
     dead_letter_queue = _Output("DeadLetterQueueUrl")
     fingerprints_table = _Output("FingerprintsTableName")
-    ledger_table = _Perhaps("LedgerTableName")
+    ledger_table = _OptionalOutput("LedgerTableName")
     """Of ledger and lease; None where executions are started."""
     appointments_table = _Output("AppointmentsTableName")
     """Which only the example has."""
     effect_function = _Output("EffectFunctionArn")
     """What performs effects, by name or ARN; none where a lock's consumer does, the example."""
-    find_function = _Perhaps("FindFunctionArn")
+    find_function = _OptionalOutput("FindFunctionArn")
     """What looks up effects, by name or ARN; None where a person does."""
     state_machine = _Output("ProcessMessageArn")
     """Which only a stack that starts executions has."""
     starter_function = _Output("StarterFunctionName")
     """What the queue feeds: StarterFunction, or ConsumerFunction in its place."""
     starter_log_group = _Output("StarterLogGroupName")
-    version = _Perhaps("ActOnceVersion")
+    version = _OptionalOutput("ActOnceVersion")
     """Of the release that it was deployed from; None: one that did not say it yet."""
 
     @classmethod
@@ -318,31 +335,6 @@ class Stack:
         return self.name.rpartition(":stack/")[2].partition("/")[0]
 
     @property
-    def sqs(self) -> "SQSClient":
-        """Client of SQS."""
-        return self.aws.client("sqs")  # type: ignore[no-any-return]
-
-    @property
-    def stepfunctions(self) -> "SFNClient":
-        """Client of Step Functions."""
-        return self.aws.client("stepfunctions")  # type: ignore[no-any-return]
-
-    @property
-    def dynamodb(self) -> "DynamoDBClient":
-        """Client of DynamoDB."""
-        return self.aws.client("dynamodb")  # type: ignore[no-any-return]
-
-    @property
-    def logs(self) -> "CloudWatchLogsClient":
-        """Client of CloudWatch Logs."""
-        return self.aws.client("logs")  # type: ignore[no-any-return]
-
-    @property
-    def lambda_(self) -> "LambdaClient":
-        """Client of Lambda."""
-        return self.aws.client("lambda")  # type: ignore[no-any-return]
-
-    @property
     def region_and_account(self) -> tuple[str, str]:
         """Where the stack is, and whose."""
         region, account = self.outputs["AlarmTopicArn"].split(":")[3:5]
@@ -361,9 +353,7 @@ class Stack:
     def is_replaced(self) -> bool:
         """Whether the stack that was found is gone, or another has its name; AWS is asked."""
         try:
-            (now,) = self.aws.client("cloudformation").describe_stacks(StackName=self.name)[
-                "Stacks"
-            ]
+            now = described(self.aws, self.name)
         except ClientError as error:
             if error.response["Error"]["Code"] == "ValidationError":
                 return True
@@ -375,8 +365,7 @@ class Stack:
 
     def created_at(self) -> datetime:
         """When the stack was made (UTC); AWS is asked."""
-        answer = self.aws.client("cloudformation").describe_stacks(StackName=self.name)
-        made: datetime = answer["Stacks"][0]["CreationTime"]
+        made: datetime = described(self.aws, self.name)["CreationTime"]
         return made.astimezone(UTC)
 
     def tables(self) -> dict[str, str]:
@@ -395,9 +384,16 @@ class Stack:
         return f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}"
 
 
+def described(aws: Aws, name: str) -> dict[str, Any]:
+    """What CloudFormation says of a stack, by its name or ARN."""
+    answer: dict[str, Any] = aws.client("cloudformation").describe_stacks(StackName=name)
+    (stack,) = answer["Stacks"]
+    return dict(stack)
+
+
 def _outputs(aws: Aws, name: str) -> dict[str, str]:
-    (described,) = aws.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
-    return {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
+    outputs = described(aws, name).get("Outputs", [])
+    return {one["OutputKey"]: one["OutputValue"] for one in outputs}
 
 
 def _within(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from actonce.demo.run import Resting, wait_for_rest
+from actonce.demo.run import wait_for_rest
 from actonce.embedded import faults
 from actonce.embedded.injected.fault_injection import used
 from actonce.queues.scan import QueueReader
@@ -80,7 +80,7 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
     }
     with faults.around_functions(faults_folder, planned):
         sent = {hazard: _sent(stack, f"{run}-{hazard}", one) for hazard, one in CAUSES.items()}
-        wait_for_rest(stack, Resting(0, LONGEST_SECONDS))
+        wait_for_rest(stack, quiet_seconds=LONGEST_SECONDS)
     unmet = [
         (hazard, operation)
         for hazard, cause in CAUSES.items()
