@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import socket
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from actonce_core.message import Reason
 from docs import draw_state_machine as drawing
 from lab.bench.cost import PAGE, PRICES, page, units
 from tests import template
+from tests.support.commands import run, succeeds
 from tests.support.gift_card_provider import Provider, running
 
 DOCS = PROJECT / "docs"
@@ -50,7 +50,9 @@ def provider() -> Iterator[Provider]:
 
 MESSAGE_ID = "a/1 ü"
 ORDERED = {"performed": True, "effect": {"order": 1}}
+NO_ORDERS: list[Any] = [{}, {"amount": "20"}, [], None, 7]
 NOT_ORDERED = ({"performed": False, "effect": None}, {"performed": False})
+NODE = shutil.which("node")
 IN_NODE = PROJECT / "examples" / "gift_cards" / "gift_cards.mjs"
 ASK_NODE = f"""
 import {{ handler }} from {json.dumps(IN_NODE.as_uri())};
@@ -75,21 +77,12 @@ def ask_python(provider: Provider, event: Any) -> Any:
 
 
 def ask_node(provider: Provider, event: Any) -> Any:
-    answered = subprocess.run(
-        ["node", "--input-type=module", "-e", ASK_NODE, json.dumps(event)],
-        env={"PROVIDER_URL": f"http://127.0.0.1:{provider.port}"},
-        executable=shutil.which("node"),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    return json.loads(answered.stdout)
+    command = [NODE or "", "--input-type=module", "-e", ASK_NODE, json.dumps(event)]
+    provided = {"PROVIDER_URL": f"http://127.0.0.1:{provider.port}"}
+    return json.loads(succeeds(command, environment=provided))
 
 
-needs_node = pytest.mark.skipif(
-    shutil.which("node") is None, reason="the example for Node needs node on the PATH"
-)
+needs_node = pytest.mark.skipif(NODE is None, reason="the example for Node needs node on the PATH")
 
 
 @pytest.mark.parametrize("ask", [ask_python, pytest.param(ask_node, marks=needs_node)])
@@ -100,7 +93,7 @@ needs_node = pytest.mark.skipif(
         ("answer lost", {"amount": 20}, "another name", True),
         ("error after the order", {"amount": 20}, "another name", True),
         ("busy", {"amount": 20}, "NotPerformed", False),
-        *(("", body, "Rejected", False) for body in ({}, {"amount": "20"}, [], None, 7)),
+        *(("", body, "Rejected", False) for body in NO_ORDERS),
     ],
 )
 def test_an_effect_of_the_pages_says_what_happened_and_never_guesses(
@@ -139,15 +132,8 @@ def test_the_effect_of_the_page_takes_a_closed_door_for_nothing(provider: Provid
 def test_the_code_of_the_page_passes_the_checks_of_the_project(command: list[str]) -> None:
     (code,) = python_blocks("your-own-effect.md")
     as_file = ["--stdin-filename", "functions/gift_cards.py", "-"]
-    run = subprocess.run(
-        [sys.executable, "-m", "ruff", *command, *as_file],
-        input=code,
-        cwd=PROJECT,
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    assert run.returncode == 0, run.stdout
+    checked = run([sys.executable, "-m", "ruff", *command, *as_file], input_text=code)
+    assert checked.returncode == 0, checked.stdout
 
 
 def test_the_examples_of_the_message_id_page_are_true() -> None:
