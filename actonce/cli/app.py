@@ -21,13 +21,13 @@ from pipeline.visible import OutputLost, give_up_output, guard_standard_streams
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A command as the list of all of them shows it.
+class Command:
+    """A command in the list of all commands.
 
     Attributes:
         place: `module:name` of its function, or of its `Typer`, below `actonce.cli`.
         help: the first sentence of its help.
-        extra: what has to be installed besides.
+        extra: the extra of the package that it needs.
     """
 
     place: str
@@ -58,61 +58,63 @@ class Listed:
 
 
 COMMANDS = {
-    "init": Listed("init:init", "Put the stack into your repository, or begin a project."),
-    "audit": Listed(
+    "init": Command("init:init", "Put the stack into your repository, or begin a project."),
+    "audit": Command(
         "audit:audit", "Say of each message: acted on once, again, or lost.", extra="audit"
     ),
-    "audit package": Listed("audit:package", "Pack the audit for spark-submit and EMR Serverless."),
-    "audit page": Listed(
+    "audit package": Command(
+        "audit:package", "Pack the audit for spark-submit and EMR Serverless."
+    ),
+    "audit page": Command(
         "audit:page", "Draw the page of an audit that ran elsewhere.", extra="audit"
     ),
-    "audit verify": Listed(
+    "audit verify": Command(
         "audit_verify:verify", "Say whether what was judged is still what it was."
     ),
-    "collect": Listed("collect:collect", "Write the records of a day, for actonce audit."),
-    "backfill": Listed(
+    "collect": Command("collect:collect", "Write the records of a day, for actonce audit."),
+    "backfill": Command(
         "backfill:backfill",
         "Write the distinct messages of an archive into a file to send.",
         extra="pipeline",
     ),
-    "demo": Listed(
+    "demo": Command(
         "demo:demo", "Send and interrupt requests, and see each acted on once.", extra="embedded"
     ),
-    "effect": Listed("effect:app", "Try whether your own effect keeps the contract."),
-    "up": Listed(
+    "effect": Command("effect:app", "Try whether your own effect keeps the contract."),
+    "up": Command(
         "embedded:up", "Bring up the embedded AWS with the stack on it.", extra="embedded"
     ),
-    "down": Listed("embedded:down", "Stop the embedded AWS.", extra="embedded"),
-    "env": Listed(
+    "down": Command("embedded:down", "Stop the embedded AWS.", extra="embedded"),
+    "env": Command(
         "embedded:env",
         "Print the variables that point tools at the embedded AWS.",
         extra="embedded",
     ),
-    "sam-local": Listed(
+    "sam-local": Command(
         "sam_local:sam_local",
         "Run a function in a container, on the embedded AWS.",
         extra="embedded",
     ),
-    "send": Listed("send:send", "Send each line that is not blank as one message, verbatim."),
-    "pause": Listed("pausing:pause", "Take no more messages from the requests queue."),
-    "resume": Listed("pausing:resume", "Take messages again."),
-    "status": Listed("status:status", "Show what waits for whom, the worst first."),
-    "doctor": Listed("doctor:doctor", "Compare what is deployed with what the stack assumes."),
-    "list": Listed("listing:list_", "List recent messages, the newest first."),
-    "console": Listed(
+    "send": Command("send:send", "Send each line that is not blank as one message, verbatim."),
+    "pause": Command("pausing:pause", "Take no more messages from the requests queue."),
+    "resume": Command("pausing:resume", "Take messages again."),
+    "status": Command("status:status", "Show what waits for whom, the worst first."),
+    "doctor": Command("doctor:doctor", "Compare what is deployed with what the stack assumes."),
+    "list": Command("listing:list_", "List recent messages, the newest first."),
+    "console": Command(
         "web_console:console", "Look at messages, and decide, in the browser.", extra="console"
     ),
-    "where": Listed("where:where", "Tell the whole story of one message, in order of time."),
-    "erase": Listed(
+    "where": Command("where:where", "Tell the whole story of one message, in order of time."),
+    "erase": Command(
         "erase:erase", "Erase the content of one message that has ended, and say what stays."
     ),
-    "dead-letters": Listed("dead_letters:app", "Look at what waits for a decision, and decide."),
-    "unstarted": Listed("unstarted:app", "Look at, send back or discard what was not started."),
+    "dead-letters": Command("dead_letters:app", "Look at what waits for a decision, and decide."),
+    "unstarted": Command("unstarted:app", "Look at, send back or discard what was not started."),
 }
 
 
 class _Loaded(Mapping[str, Any]):
-    """The commands by name; looked up, one is imported."""
+    """The commands by name; each is imported when it is looked up."""
 
     def __init__(self) -> None:
         self._known: dict[str, Any] = {}
@@ -223,7 +225,7 @@ def main() -> None:
 
 
 def _told_of(error: Exception) -> str | None:
-    """What to tell of an error that is nobody's mistake in the code; None: it may be one."""
+    """What to say of an error that is no bug; None: it may be one."""
     if isinstance(error, Failed):
         return str(error)
     if isinstance(error, OutputLost):

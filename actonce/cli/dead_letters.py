@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from actonce.cli import many, tables
+from actonce.cli import bulk, tables
+from actonce.cli.bulk import BulkOptions, EntryFormat, bulk_options
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
-from actonce.cli.many import Kind, Many, asked_how
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
 from actonce.cli.where import print_summary
 from actonce.messages import history
@@ -22,9 +22,9 @@ from actonce.messages.dead_letters import (
 )
 from actonce.messages.filters import Listing, reason_in_words
 from actonce.messages.message_summary import as_argument, summarize
-from actonce.messages.story import Seen, read_story
+from actonce.messages.story import UnstartedScan, read_story
 from actonce.operate.decisions.answers import ANOTHER_SINCE
-from actonce.operate.decisions.carried_out import Deciding, decide
+from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision, decisions_on
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
@@ -57,9 +57,9 @@ Told = Annotated[
     ),
 ]
 _TEXTS = "id, error, cause or message"
-_asked_to_decide = asked_how(REASONS, _TEXTS, errors=True, acts=True, paced=True)
+_options_to_decide = bulk_options(REASONS, _TEXTS, errors=True, acts=True, paced=True)
 _ITS_WORD = "You vouch that none of these has happened. Any that has will happen twice."
-_LETTERS: Kind[DeadLetter] = Kind(
+_LETTERS: EntryFormat[DeadLetter] = EntryFormat(
     queue="DeadLetterQueue",
     name="dead_letters",
     one="dead letter",
@@ -77,9 +77,9 @@ _LETTERS: Kind[DeadLetter] = Kind(
 
 @app.command("list")
 @of_a_stack()
-@asked_how(REASONS, _TEXTS, errors=True)
+@bulk_options(REASONS, _TEXTS, errors=True)
 @explaining(MEANINGS)
-def list_(*, how: Many, at: Chosen) -> None:
+def list_(*, how: BulkOptions, at: Chosen) -> None:
     """List what waits for a decision, the longest first.
 
     ActOnce posts a dead letter for a message that it cannot finish alone, and waits 14 days at most
@@ -94,7 +94,7 @@ def list_(*, how: Many, at: Chosen) -> None:
     """
     stack = find_stack(at)
     listing = _look(stack, how)
-    many.print_list(_LETTERS, listing, how)
+    bulk.print_list(_LETTERS, listing, how)
     if listing.entries and not how.json:
         for reason in dict.fromkeys(one.reason for one in listing.entries):
             console.say(f"--reason {reason}: {MEANINGS.get(reason, 'it does not say why')}.")
@@ -134,7 +134,9 @@ def show(
     message = letter.message
     if message is None and execution is not None:
         message = execution.input or None  # too large to be posted with the rest
-    story = read_story(stack, letter.message_id, own.effects(stack), log=False, unstarted=Seen())
+    story = read_story(
+        stack, letter.message_id, own.effects(stack), log=False, unstarted=UnstartedScan()
+    )
     summary = summarize(story, letter)
     whole = letter.as_json() | {"execution_status": status, "message": message}
     if json:
@@ -163,8 +165,8 @@ def show(
 
 @app.command()
 @of_a_stack()
-@_asked_to_decide
-def retry(*, message_id: OneOrAll = None, how: Many, note: Note = "", at: Chosen) -> None:
+@_options_to_decide
+def retry(*, message_id: OneOrAll = None, how: BulkOptions, note: Note = "", at: Chosen) -> None:
     """Have ActOnce try again; in doubt it looks first.
 
     Where nobody knows whether the effect happened, ActOnce looks it up before it performs it. Where
@@ -187,8 +189,8 @@ def retry(*, message_id: OneOrAll = None, how: Many, note: Note = "", at: Chosen
 
 @app.command()
 @of_a_stack()
-@_asked_to_decide
-def perform(*, message_id: OneOrAll = None, note: Told, how: Many, at: Chosen) -> None:
+@_options_to_decide
+def perform(*, message_id: OneOrAll = None, note: Told, how: BulkOptions, at: Chosen) -> None:
     """Have ActOnce perform what you know did not happen.
 
     ActOnce takes your word and looks nothing up. So look yourself first, at the provider or in its
@@ -207,8 +209,8 @@ def perform(*, message_id: OneOrAll = None, note: Told, how: Many, at: Chosen) -
 
 @app.command()
 @of_a_stack()
-@_asked_to_decide
-def resolve(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -> None:
+@_options_to_decide
+def resolve(*, message_id: OneOrAll = None, note: Note, how: BulkOptions, at: Chosen) -> None:
     """Close it as done: it happened, or you did it by hand.
 
     For --all see actonce dead-letters retry --help.
@@ -224,8 +226,8 @@ def resolve(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -
 
 @app.command()
 @of_a_stack()
-@_asked_to_decide
-def reject(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -> None:
+@_options_to_decide
+def reject(*, message_id: OneOrAll = None, note: Note, how: BulkOptions, at: Chosen) -> None:
     """Close it as rejected: it shall not be done.
 
     For --all see actonce dead-letters retry --help.
@@ -239,16 +241,18 @@ def reject(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) ->
     _decide(message_id, "reject", note, at, how)
 
 
-def _decide(message_id: str | None, decision: Decision, note: str, at: Chosen, how: Many) -> None:
+def _decide(
+    message_id: str | None, decision: Decision, note: str, at: Chosen, how: BulkOptions
+) -> None:
     if decision != "retry" and not note.strip():
         raise WrongUse("The note is empty: say why, for whoever reads the history.")
     stack = how.stack(at, message_id)
     if message_id is None or how.dry_run:
         named = [message_id] if message_id else []
         listing = _look(stack, how, named)
-        work = Deciding(stack, listing, decision, note.strip(), rate=how.rate)
+        work = BulkDecision(stack, listing, decision, note.strip(), rate=how.rate)
         warning = _ITS_WORD if decision == "perform" else None
-        many.act(_LETTERS, decision, work, how, named, warning=warning)
+        bulk.act(_LETTERS, decision, work, how, named, warning=warning)
         return
     answer = decide(stack, message_id, decision, note.strip())
     if how.json:
@@ -261,6 +265,6 @@ def _decide(message_id: str | None, decision: Decision, note: str, at: Chosen, h
         console.out.print(answer.said)
 
 
-def _look(stack: Stack, how: Many, named: Sequence[str] = ()) -> Listing[DeadLetter]:
+def _look(stack: Stack, how: BulkOptions, named: Sequence[str] = ()) -> Listing[DeadLetter]:
     queue = QueueReader(stack.sqs, stack.dead_letter_queue)
-    return many.read(queue, _LETTERS.queue, lambda tell: look(queue, how.narrowing, tell), named)
+    return bulk.read(queue, _LETTERS.queue, lambda tell: look(queue, how.narrowing, tell), named)

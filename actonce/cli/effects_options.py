@@ -1,16 +1,15 @@
-"""The options by which a team says where its own effects are, and what comes of them.
+"""The options that say where a team's own effects are.
 
-Each may be said once for all commands, in a variable.
+Each can be set for all commands, by a variable.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from actonce.cli.options import gathered
+from actonce.cli.options import Decorator, gathered
 from actonce.messages.own_effects import (
     DEFAULT_ID,
     DEFAULT_KEY,
@@ -51,7 +50,7 @@ EffectsDescription = Annotated[list[str] | None, _option("DESCRIPTION", _SHOWN)]
 
 @dataclass(frozen=True, slots=True)
 class EffectsPlace:
-    """Where a team's effects are, as a command was told; see the options of the same names."""
+    """The options by their names."""
 
     effects_table: str | None
     effects_file: Path | None
@@ -61,10 +60,10 @@ class EffectsPlace:
     effects_description: list[str] | None = None
 
     def effects(self, stack: Stack) -> OwnEffects | None:
-        """What reads them; None where nothing was said.
+        """What reads the effects; None: no option is given.
 
         Raises:
-            WrongUse: it said two places, or a file that is not there.
+            WrongUse: a table and a file are given, or the file does not exist.
         """
         if self.effects_table is not None and self.effects_file is not None:
             raise WrongUse("--effects-table and --effects-file exclude each other: leave one out.")
@@ -75,7 +74,7 @@ class EffectsPlace:
         return None if self.effects_file is None else EffectsFile(self.effects_file, named)
 
 
-def of_own_effects(*, shown: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def of_own_effects(*, shown: bool) -> Decorator:
     """Give a command the options that say where effects are, as its argument `own`.
 
     Args:

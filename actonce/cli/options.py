@@ -47,7 +47,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 _WHERE = {
-    "stack_name": StackName,
     "embedded": Embedded,
     "aws": OnAws,
     "config_env": ConfigEnv,
@@ -55,23 +54,25 @@ _WHERE = {
     "region": Region,
 }
 
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
 
 def gathered(
     name: str,
     options: Mapping[str, Any],
     make: Callable[..., Any],
     defaults: Mapping[str, Any] | None = None,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+) -> Decorator:
     """Give a command options, which it gets as one argument.
 
-    Its help has them at that argument's place. Called from Python without them, they are unsaid.
+    Its help shows them at that argument's place. A call from Python may leave them out.
 
     Args:
         name: of the argument.
-        options: annotations by their names; one that may be None is None when unsaid, another
-            False.
-        make: called with all of them by name, it returns the argument.
-        defaults: of those that are something else when unsaid.
+        options: annotations by option name; the default is None where the annotation allows it,
+            otherwise False.
+        make: makes the argument of all options, by name.
+        defaults: other defaults.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -94,7 +95,7 @@ def gathered(
     return decorate
 
 
-def of_a_stack(*, asks: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def of_aws(*, asks: bool = False) -> Decorator:
     """Give a command the options that say where it works, as its argument `at`, a `Chosen`.
 
     Args:
@@ -103,11 +104,17 @@ def of_a_stack(*, asks: bool = False) -> Callable[[Callable[..., None]], Callabl
     return gathered("at", _WHERE | ({"yes": Yes} if asks else {}), _chosen)
 
 
-def explaining(words: Mapping[str, str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Put words that a command prints into its help, each with what it means; above its examples.
+def of_a_stack(*, asks: bool = False) -> Decorator:
+    """The same for a command that works on a stack."""
+    stack_name = {"stack_name": StackName}
+    return gathered("at", stack_name | _WHERE | ({"yes": Yes} if asks else {}), _chosen)
+
+
+def explaining(words: Mapping[str, str]) -> Decorator:
+    """Explain words that a command prints, in its help above the examples.
 
     Args:
-        words: what each means, by the words themselves.
+        words: their meanings, by word.
     """
     told = "".join(
         textwrap.fill(f"{word}: {means}", 76, initial_indent="    ", subsequent_indent=" " * 8)
@@ -123,12 +130,6 @@ def explaining(words: Mapping[str, str]) -> Callable[[Callable[..., None]], Call
     return decorate
 
 
-def of_aws(*, asks: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The same for a command that needs no stack."""
-    options = {name: one for name, one in _WHERE.items() if name != "stack_name"}
-    return gathered("at", options | ({"yes": Yes} if asks else {}), _chosen)
-
-
 # Any: the other options, as `Chosen` has them.
 def _chosen(*, embedded: bool, aws: bool, **more: Any) -> Chosen:
     if embedded and aws:
@@ -137,7 +138,7 @@ def _chosen(*, embedded: bool, aws: bool, **more: Any) -> Chosen:
 
 
 def _option(name: str, annotation: Any) -> inspect.Parameter:
-    """None where it may be left unsaid, else False."""
+    """A keyword parameter; its default is None where the annotation allows it, else False."""
     default = None if NoneType in get_args(get_args(annotation)[0]) else False
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
@@ -145,10 +146,10 @@ def _option(name: str, annotation: Any) -> inspect.Parameter:
 
 
 def check_id(text: str) -> str:
-    """An id that was named.
+    """An id of the command line.
 
     Raises:
-        WrongUse: it is empty, as a shell's variable that is not set.
+        WrongUse: it is empty, as from a shell variable that is not set.
     """
     if not text:
         raise WrongUse("An empty id names nothing: is a variable of your shell not set?")

@@ -12,16 +12,18 @@ from typing import IO, Annotated
 import typer
 
 from actonce.cli.options import Json, of_a_stack
-from actonce.queues.fifo_sending import FifoSender, group_named
 from actonce.queues.sending import (
     BYTE_ORDER_MARK,
     Accepted,
-    End,
+    Group,
     Line,
+    LineResult,
     NoAnswer,
     NotSent,
     Sender,
+    group_named,
     read_lines,
+    with_fifo_ids,
 )
 from actonce.queues.sent_record import Resumable, SentRecord
 from actonce.stack.clients import Stack
@@ -85,7 +87,7 @@ def send(
     """
     with _opened(file) as source, contextlib.ExitStack() as opened:
         stack = find_stack(at, changes=True)
-        sender = _sender(stack, group, rate)
+        group_of = _group_of(stack, group)
         stream = None
         if record is not None:
             stream = _record(record, file, source if resume else None, stack)
@@ -93,37 +95,39 @@ def send(
         elif resume:
             raise WrongUse("--resume needs --record DIR, which says what was sent.")
         lines = read_lines(source)
+        if group_of is not None:
+            lines = with_fifo_ids(lines, group_of)
         if stream is not None:
             lines = (line for line in lines if not stream.has(line.number))
         started = time.monotonic()
         with console.progress("Sending") as bar:
-            ends = _Ends(stream, bar)
+            results = _Results(stream, bar)
             try:
-                sender.send_all(lines, ends)
+                Sender(stack.sqs, stack.requests_queue, rate=rate).send_all(lines, results)
             except (OSError, NoAnswer, WrongUse) as error:
-                raise Failed(f"{ends.told_early}: {error}.") from error
+                raise Failed(f"{results.until_stopped}: {error}.") from error
             except BaseException:
-                console.err.print(f"{ends.told_early}.")
+                console.err.print(f"{results.until_stopped}.")
                 raise
     seconds = round(time.monotonic() - started, 3)
     before = 0 if stream is None else stream.confirmed
-    total = ends.sent + before + ends.failed
+    total = results.sent + before + results.failed
     if json:
         summary = {
             "lines": total,
-            "sent": ends.sent,
+            "sent": results.sent,
             "already_sent": before,
-            "failed": ends.failed,
+            "failed": results.failed,
             "seconds": seconds,
         }
         console.print_json(summary)
     else:
-        told = console.counted(ends.sent, "message", "messages")
+        told = console.counted(results.sent, "message", "messages")
         already = f"; {before:,} were sent before" if before else ""
         console.out.print(f"Sent {told} in {seconds:.1f} s{already}")
-    if ends.failed:
+    if results.failed:
         of = console.counted(total, "line", "lines")
-        raise Failed(f"{ends.failed:,} of {of} were not sent; the reason of each stands above.")
+        raise Failed(f"{results.failed:,} of {of} were not sent; the reason of each stands above.")
 
 
 def _record(folder: Path, file: str, source: IO[bytes] | None, stack: Stack) -> SentRecord:
@@ -151,23 +155,21 @@ def _check_id(source: IO[bytes], reader: MessageReader, stack: Stack) -> None:
         )
 
 
-def _sender(stack: Stack, group: str | None, rate: float | None) -> Sender:
+def _group_of(stack: Stack, group: str | None) -> Group | None:
     if stack.is_fifo != (group is not None):
         raise WrongUse(
             "The requests queue is a FIFO queue: say --group."
             if stack.is_fifo
             else "The requests queue is a standard queue: leave --group out."
         )
-    if group is None:
-        return Sender(stack.sqs, stack.requests_queue, rate=rate)
     try:
-        return FifoSender(stack.sqs, stack.requests_queue, group_named(group), rate=rate)
+        return None if group is None else group_named(group)
     except ValueError as error:
         raise WrongUse(f"--group: {error}.") from error
 
 
-class _Ends:
-    """Counts and records how lines ended; told from several threads."""
+class _Results:
+    """Counts and records the results of lines; called from several threads."""
 
     def __init__(self, stream: SentRecord | None, bar: console.Bar) -> None:
         self.sent = 0
@@ -177,14 +179,14 @@ class _Ends:
         self._bar = bar
         self._lock = threading.Lock()
 
-    def __call__(self, ends: Sequence[End]) -> None:
-        accepted = [end for end in ends if isinstance(end, Accepted)]
+    def __call__(self, results: Sequence[LineResult]) -> None:
+        accepted = [one for one in results if isinstance(one, Accepted)]
         with self._lock:
             self.sent += len(accepted)  # SQS has them, whether they can be recorded or not
-            for end in ends:
-                if isinstance(end, NotSent):
+            for one in results:
+                if isinstance(one, NotSent):
                     self.failed += 1
-                    console.err.print(f"Line {end.number}: {end.reason}", markup=False)
+                    console.err.print(f"Line {one.number}: {one.reason}", markup=False)
             self._bar.update(self.sent + self.failed)
         if self._stream is not None and accepted:
             self._stream.append(accepted)
@@ -192,8 +194,8 @@ class _Ends:
                 self.recorded += len(accepted)
 
     @property
-    def told_early(self) -> str:
-        """What was sent, where not all was."""
+    def until_stopped(self) -> str:
+        """How much was sent, for a run that was stopped."""
         missing = 0 if self._stream is None else self.sent - self.recorded
         not_recorded = (
             f", of which {missing:,} {'is' if missing == 1 else 'are'} not in the record (an audit "
@@ -207,31 +209,23 @@ class _Ends:
 
 @contextlib.contextmanager
 def _opened(file: str) -> Iterator[IO[bytes]]:
-    if file == "-":
-        _refuse_spread(file, sys.stdin.buffer)
-        yield sys.stdin.buffer
-        return
+    """The file, or the standard input, at its beginning.
+
+    Raises:
+        WrongUse: it cannot be read; or it begins with a line that is a bracket alone, as JSON does
+            that takes several lines, each of which would be a message.
+    """
     try:
-        source = Path(file).open("rb")  # noqa: SIM115 - closed below; only opening is guarded
-        source.peek()
+        source = sys.stdin.buffer if file == "-" else Path(file).open("rb")  # noqa: SIM115
+        head = source.peek(1) if isinstance(source, io.BufferedReader) else b""
     except OSError as error:
         raise WrongUse(f"{file} cannot be read: {error.strerror}.") from error
     with source:
-        _refuse_spread(file, source)
+        first = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")[0].rstrip()
+        if first in (b"{", b"["):
+            raise WrongUse(
+                f"{'The input' if file == '-' else file} is JSON that takes several lines, and "
+                "each line would be a message. Put each message on a line of its own, as jq -c . "
+                "does, or for an array jq -c '.[]'."
+            )
         yield source
-
-
-def _refuse_spread(file: str, source: IO[bytes]) -> None:
-    """Refuse JSON that takes several lines, as by its first one, a bracket alone.
-
-    Raises:
-        WrongUse: each line of it would be a message.
-    """
-    head = source.peek(1) if isinstance(source, io.BufferedReader) else b""
-    first = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")[0].rstrip()
-    if first in (b"{", b"["):
-        raise WrongUse(
-            f"{'The input' if file == '-' else file} is JSON that takes several lines, and each "
-            "line would be a message. Put each message on a line of its own, as jq -c . does, or "
-            "for an array jq -c '.[]'."
-        )

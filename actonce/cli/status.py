@@ -6,9 +6,9 @@ from actonce.cli import tables
 from actonce.cli.options import Json, of_a_stack
 from actonce.messages.filters import age, lasted
 from actonce.messages.message_summary import STATES, StateName
-from actonce.operate.status import Counted, Status
+from actonce.operate.status import Count, Status
 from actonce.operate.status import status as status_of
-from actonce.queues.standing import Depth
+from actonce.queues.queue_state import Depth
 from actonce.records.audit_summary import of_demo
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
@@ -118,7 +118,7 @@ def _about(number: int) -> str:
     return f"about {number:,}" if number else "0"
 
 
-def _counted(told: Counted) -> str:
+def _counted(told: Count) -> str:
     return f"{told.count:,}{' or more' if told.more else ''}"
 
 

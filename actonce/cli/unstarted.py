@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from actonce.cli import many, tables
-from actonce.cli.many import Kind, Many, asked_how
+from actonce.cli import bulk, tables
+from actonce.cli.bulk import BulkOptions, EntryFormat, bulk_options
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
 from actonce.messages.difference import difference
 from actonce.messages.filters import Listing, reason_in_words
 from actonce.messages.message_summary import advice_on, cannot_be_told
 from actonce.messages.unstarted import MEANINGS, REASONS, Unstarted, look, named, started_first
-from actonce.operate.discarding import Discarding
-from actonce.operate.sending_back import SendingBack
+from actonce.operate.discarding import BulkDiscard
+from actonce.operate.sending_back import BulkSendBack
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
@@ -39,7 +39,7 @@ Ids = Annotated[
 ]
 Note = Annotated[str, typer.Option(help="Why you discard them; each line of the file keeps it.")]
 _TEXTS = "an id, detail or body"
-_DELIVERIES: Kind[Unstarted] = Kind(
+_DELIVERIES: EntryFormat[Unstarted] = EntryFormat(
     queue="UnstartedQueue",
     name="unstarted",
     one="unstarted delivery",
@@ -58,9 +58,9 @@ _DELIVERIES: Kind[Unstarted] = Kind(
 
 @app.command("list")
 @of_a_stack()
-@asked_how(REASONS, _TEXTS)
+@bulk_options(REASONS, _TEXTS)
 @explaining(MEANINGS)
-def list_(*, how: Many, at: Chosen) -> None:
+def list_(*, how: BulkOptions, at: Chosen) -> None:
     """List what could not be started, the oldest first.
 
     They stay in UnstartedQueue, 14 days at most, until somebody sends them back or discards them.
@@ -72,7 +72,7 @@ def list_(*, how: Many, at: Chosen) -> None:
     """
     stack = find_stack(at)
     listing = _look(stack, message_reader(stack), how)
-    many.print_list(_DELIVERIES, listing, how)
+    bulk.print_list(_DELIVERIES, listing, how)
     if listing.entries and not how.json:
         for reason, entry in {one.reason: one for one in reversed(listing.entries)}.items():
             means = MEANINGS.get(reason, "it does not say why")
@@ -139,8 +139,8 @@ def show(
 
 @app.command()
 @of_a_stack()
-@asked_how(REASONS, _TEXTS, acts=True, paced=True)
-def send_back(*, ids: Ids = None, how: Many, at: Chosen) -> None:
+@bulk_options(REASONS, _TEXTS, acts=True, paced=True)
+def send_back(*, ids: Ids = None, how: BulkOptions, at: Chosen) -> None:
     """Send back to the requests queue what was not started.
 
     Each message goes back as its producer sent it, and the starter tries it again: as a duplicate
@@ -158,18 +158,18 @@ def send_back(*, ids: Ids = None, how: Many, at: Chosen) -> None:
     """
     stack = how.stack(at, ids)
     reader = message_reader(stack)
-    work = SendingBack(stack, _look(stack, reader, how, ids), reader, rate=how.rate)
-    many.act(_DELIVERIES, "send-back", work, how, ids or ())
+    work = BulkSendBack(stack, _look(stack, reader, how, ids), reader, rate=how.rate)
+    bulk.act(_DELIVERIES, "send-back", work, how, ids or ())
 
 
 @app.command()
 @of_a_stack()
-@asked_how(REASONS, _TEXTS, acts=True)
+@bulk_options(REASONS, _TEXTS, acts=True)
 def discard(
     *,
     ids: Ids = None,
     note: Note,
-    how: Many,
+    how: BulkOptions,
     to: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The new file  [discarded-TIME.jsonl in this folder]"),
@@ -196,16 +196,16 @@ def discard(
         raise WrongUse(f"{file} is there already; name a new file.")
     stack = how.stack(at, ids)
     reader = message_reader(stack)
-    work = Discarding(stack, _look(stack, reader, how, ids), reader, file, note)
-    many.act(_DELIVERIES, "discard", work, how, ids or ())
+    work = BulkDiscard(stack, _look(stack, reader, how, ids), reader, file, note)
+    bulk.act(_DELIVERIES, "discard", work, how, ids or ())
 
 
 def _look(
-    stack: Stack, reader: MessageReader, how: Many, ids: Sequence[str] | None = None
+    stack: Stack, reader: MessageReader, how: BulkOptions, ids: Sequence[str] | None = None
 ) -> Listing[Unstarted]:
     queue = _queue(stack)
     narrowing = how.narrowing
-    return many.read(
+    return bulk.read(
         queue, _DELIVERIES.queue, lambda tell: look(queue, reader, narrowing, tell), ids or ()
     )
 

@@ -16,7 +16,7 @@ from actonce.messages.dead_letters import look as look_at_letters
 from actonce.messages.filters import Listing, Narrowing
 from actonce.messages.message_summary import REDRIVEN_FOR
 from actonce.messages.own_effects import OwnEffects
-from actonce.messages.recent import Ended, Recent, page
+from actonce.messages.recent import EndedMessages, Recent, page
 from actonce.messages.unstarted import Unstarted
 from actonce.messages.unstarted import look as look_at_unstarted
 from actonce.operate.status import status
@@ -119,7 +119,7 @@ class Context:
         self.letters = QueueScans(self._read_letters)
         self.unstarted = QueueScans(self._read_unstarted)
         self.counts = Cache(self._count, COUNTS_SECONDS)
-        self.ended = Ended()
+        self.ended = EndedMessages()
         self.status = Cache(
             lambda: status(stack, datetime.now(UTC), audit, self.ended), STATUS_SECONDS
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from actonce.operate.bulk import Bulk, Ended
+from actonce.operate.bulk import Bulk, BulkResult
 from actonce.stack.aws_errors import error_text
 
 KEPT: Final = 100
@@ -36,7 +36,7 @@ class Progress:
 
     state: State
     error: str | None
-    outcomes: Sequence[Ended[Any]]
+    outcomes: Sequence[BulkResult[Any]]
     notes: Sequence[str]
 
     @property

@@ -15,11 +15,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from actonce.messages import dead_letters, unstarted
-from actonce.messages.difference import parsed_exactly
 from actonce.messages.filters import age, lasted, reason_in_words
 from actonce.messages.history import short_cause
 from actonce.messages.message_summary import STATES, in_utc
 from actonce.terminal.error_names import in_words
+from actonce_core import strict_json
 from actonce_core.records import timestamp
 from pipeline.visible import json_text, visible
 
@@ -133,11 +133,12 @@ def _blanks(number: int) -> Markup:
 
 
 def _body(text: str) -> Markup:
-    """A message's body, to be read: JSON laid out, anything else as it was sent."""
+    """A message's body: JSON laid out where only blanks change, anything else as it was sent."""
     try:
-        return _lines(json_text(parsed_exactly(text), indent=2))
-    except (ValueError, RecursionError):
+        laid_out = json_text(strict_json.parse(text), indent=2)
+    except strict_json.NotJson:
         return _lines(text)
+    return _lines(laid_out if "".join(laid_out.split()) == "".join(text.split()) else text)
 
 
 def term(name: str, shown: str = "") -> Markup:

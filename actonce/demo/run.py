@@ -17,10 +17,9 @@ from actonce.demo import outcome, records, requests, second_count
 from actonce.demo.own import Own
 from actonce.demo.second_count import Say
 from actonce.embedded import faults, functions, lifecycle
-from actonce.operate.decisions.carried_out import decide
-from actonce.queues.fifo_sending import FifoSender
+from actonce.operate.decisions.deciding import decide
 from actonce.queues.scan import counts
-from actonce.queues.sending import Accepted, End, Line, Sender, read_lines
+from actonce.queues.sending import Accepted, Line, LineResult, Sender, read_lines, with_fifo_ids
 from actonce.queues.sent_record import SentRecord
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths, State
@@ -227,7 +226,7 @@ def send(
     sent: list[outcome.Sent] = []
     with console.progress("Sent", source.count(b"\n") + 1) as bar:
 
-        def report(ends: Sequence[End]) -> None:
+        def report(ends: Sequence[LineResult]) -> None:
             accepted = [end for end in ends if isinstance(end, Accepted)]
             if accepted and record is not None:
                 record.append(accepted)
@@ -240,18 +239,13 @@ def send(
                     )
             bar.update(len(sent))
 
-        _sender(stack).send_all(read_lines(io.BytesIO(source)), report)
+        lines = read_lines(io.BytesIO(source))
+        if stack.is_fifo:
+            # A deduplication id of its own for every sending: a re-send after more than five
+            # minutes, which SQS does not deduplicate, so that what stands behind the queue has to.
+            lines = with_fifo_ids(lines, _practice, lambda _: uuid.uuid4().hex)
+        Sender(stack.sqs, stack.requests_queue).send_all(lines, report)
     return sent
-
-
-def _sender(stack: Stack) -> Sender:
-    if not stack.is_fifo:
-        return Sender(stack.sqs, stack.requests_queue)
-    # A deduplication id of its own for every sending: a re-send after more than five minutes, which
-    # SQS does not deduplicate, so that what stands behind the queue has to.
-    return FifoSender(
-        stack.sqs, stack.requests_queue, _practice, deduplication_id=lambda _: uuid.uuid4().hex
-    )
 
 
 def _practice(body: str) -> str:

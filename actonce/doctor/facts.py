@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from actonce.queues.standing import Pause
+from actonce.queues.queue_state import Pause
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.doctor.facts import Alarms, Facts, Feed, Function, Gone, Queue, Unseen
-from actonce.queues.standing import find_pause
+from actonce.queues.queue_state import find_pause
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import parameters
 

@@ -21,7 +21,7 @@ MEANINGS = {
     "outcome_unknown": "it may have happened, and the look-up could not find out",
 }
 REASONS = tuple(MEANINGS)
-"""Why a message waits for a decision; a sentence of each is in `MEANINGS`."""
+"""Why a message waits for a decision; `MEANINGS` explains each."""
 
 NOTHING_HAPPENED = ("rejected", "not_performed")
 """Reasons that prove that the effect did not happen."""
@@ -32,13 +32,12 @@ class DeadLetter(Entry):
     """An entry of DeadLetterQueue; the fields are those that the state DeadLetter posts.
 
     Attributes:
-        execution_arn: None where a ledger or a lease stands in the state machine's place.
-        task_token: likewise.
-        attempt_id: of the attempt that posted it, only where there is no execution.
-        source: the message as its producer sent it, only where there is no execution.
-        message: the execution's input, or None where it was too large to be posted.
+        execution_arn, task_token: None behind a ledger or a lease.
+        attempt_id: of the attempt that posted it; only behind a ledger or a lease.
+        source: the message as its producer sent it; likewise.
+        message: the execution's input; None where it was too large to be posted.
         excerpt: a line of the message's body; empty where that was too large to be posted.
-        older: letters of the same message that were posted before it; they go with it.
+        older: earlier letters of the same message, which are deleted with it.
     """
 
     message_id: str
@@ -58,7 +57,7 @@ class DeadLetter(Entry):
 
     @property
     def kind(self) -> Mapping[str, str]:
-        """What letters are grouped by."""
+        """See `Entry`."""
         return {"reason": self.reason, "error": self.error}
 
     @property
@@ -68,16 +67,16 @@ class DeadLetter(Entry):
 
     @property
     def entries(self) -> list[str]:
-        """SQS's ids of all that goes with it, its own first."""
+        """See `Entry`."""
         return [self.entry, *(one.entry for one in self.older)]
 
     @property
     def ids(self) -> Mapping[str, str | None]:
-        """What it is named by, for machines."""
+        """See `Entry`."""
         return {"message_id": self.message_id, "execution_name": self.execution_name}
 
     def texts(self) -> list[str]:
-        """What can be looked for in it: id, execution, error, cause and the message."""
+        """The texts that `Narrowing.match` searches."""
         message = json.dumps(self.message, ensure_ascii=False) if self.message else ""
         return [self.message_id, self.execution_name, self.error, self.cause, message]
 
@@ -99,7 +98,7 @@ class DeadLetter(Entry):
 
 
 def dead_letter(queued: Queued) -> DeadLetter | None:
-    """Read an entry; None if somebody else put it there."""
+    """Read an entry; None if it is no dead letter."""
     try:
         posted = json.loads(queued.body)
         message = posted.get("message")
@@ -135,10 +134,7 @@ def _text_or_none(value: Any) -> str | None:
 
 
 def of_each_message(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
-    """The newest letter of each message with its older ones, the longest waiting first.
-
-    The newest is the one that was posted last.
-    """
+    """The letter of each message that was posted last, with its older ones; oldest first."""
     of_message: dict[str, list[DeadLetter]] = {}
     for letter in sorted(letters, key=lambda one: (one.posted_at, one.since), reverse=True):
         of_message.setdefault(letter.execution_name, []).append(letter)
@@ -147,13 +143,13 @@ def of_each_message(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
 
 
 def letter_of(queue: QueueReader, name: str) -> DeadLetter | None:
-    """The newest letter of a message, whole, with its older ones; None: none was seen.
+    """The newest letter of a message, whole, with its older ones; None: none was read.
 
-    What may be the name of an execution is one: an id that is the same text, as a producer may send
-    it, is another message's, and means it only where no letter can have that name.
+    A name that looks like an execution's is taken for one: a producer may send the same text as
+    another message's id, which it means only where no letter can have that name.
 
     Args:
-        queue: of dead letters; it is read whole, and holds them afterwards.
+        queue: of dead letters; all of it is read, and held afterwards.
         name: the message's id, or its execution's name.
     """
     read = map(dead_letter, queue.messages())
@@ -168,13 +164,13 @@ def letter_of(queue: QueueReader, name: str) -> DeadLetter | None:
 def look(
     queue: QueueReader, narrowing: Narrowing, tell: Callable[[int], None] = lambda _: None
 ) -> Listing[DeadLetter]:
-    """Read the queue and keep what is meant, without the messages: there may be 10,000 letters.
+    """Read the queue and choose letters, without their messages: there may be 10,000.
 
-    A message's newest letter is what counts: whether that is meant, and how old it is.
+    Of each message, the newest letter decides whether it is chosen, and how long it has waited.
 
     Args:
-        queue: of dead letters; it is read whole.
-        narrowing: which are meant; `match` is looked for in `DeadLetter.texts`.
+        queue: of dead letters; all of it is read.
+        narrowing: which letters to choose; `match` searches `DeadLetter.texts`.
         tell: see `QueueReader.messages`.
     """
     letters: list[DeadLetter] = []
@@ -194,13 +190,13 @@ def look(
 
 
 def is_of_last(letter: DeadLetter, stays: Sequence["Stay"]) -> bool:
-    """Whether a letter is the one that the last stay has posted, and not one of a stay before it.
+    """Whether the last of an execution's stays posted the letter, and not an earlier one.
 
-    By the token, where the history tells it. Elsewhere by the time; a letter's and its own stay's
-    are of two clocks, so it is not these two that are compared.
+    The token tells, where the history has it. Otherwise the time does, compared with the end of the
+    stay before: the letter's and its own stay's are by two clocks.
 
     Args:
-        letter: of the execution whose stays they are.
+        letter: of that execution.
         stays: one at least, in order.
     """
     last = stays[-1]
@@ -213,11 +209,11 @@ def is_of_last(letter: DeadLetter, stays: Sequence["Stay"]) -> bool:
 
 
 def none_seen(message_id: str, held_elsewhere: int) -> str:
-    """What to say of a message of which no letter was found, without a full stop.
+    """What to say where no letter of a message was found, without a full stop.
 
     Args:
         message_id: as it was named.
-        held_elsewhere: letters that another reader held, its own perhaps among them.
+        held_elsewhere: how many letters another reader held, its own perhaps among them.
     """
     if not held_elsewhere:
         return f"There is no dead letter of {message_id!r} in the queue"

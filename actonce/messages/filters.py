@@ -1,4 +1,4 @@
-"""What waits in a queue: choosing many entries at once, and showing a person what was chosen."""
+"""Entries of a queue: choosing many at once, grouping them, and times as a person writes them."""
 
 import re
 from abc import ABC, abstractmethod
@@ -16,23 +16,23 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 @dataclass(frozen=True, slots=True)
 class Entry(ABC):
-    """What lies in a queue: what it is, since when it waits, and how it is named."""
+    """An entry of a queue: what it is, since when it waits, and how it is named."""
 
     queued: Queued
 
     @property
     @abstractmethod
     def kind(self) -> Mapping[str, str]:
-        """What it is grouped by: names and values, the same names for all entries of a queue."""
+        """Names and values that it is grouped by; all entries of a queue have the same names."""
 
     @property
     @abstractmethod
     def ids(self) -> Mapping[str, str | None]:
-        """What it is named by, for machines; the first is there, and what a person calls it."""
+        """Its ids, for machines; the first is never None, and is what a person calls it."""
 
     @abstractmethod
     def is_named(self, name: str) -> bool:
-        """Whether a person means it by that name."""
+        """Whether it has that name."""
 
     @property
     def called(self) -> str:
@@ -46,17 +46,17 @@ class Entry(ABC):
 
     @property
     def entry(self) -> str:
-        """SQS's id of it."""
+        """Its SQS id."""
         return self.queued.sqs_message_id
 
     @property
     def entries(self) -> Sequence[str]:
-        """SQS's ids of all that goes with it, its own first."""
+        """The SQS ids of the messages that belong to it, its own first."""
         return [self.entry]
 
 
 def reason_in_words(reason: str) -> str:
-    """What people read in place of a reason: `rejected` is also how a person's decision ends."""
+    """A reason for a person; `rejected` alone could be taken for a person's decision."""
     return "refused by the function" if reason == "rejected" else reason.replace("_", " ")
 
 
@@ -66,12 +66,12 @@ Listed = TypeVar("Listed")
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[Listed]):
-    """What a person was shown of a queue.
+    """What was read of a queue.
 
     Attributes:
         entries: most without their messages, the longest waiting first.
-        held_elsewhere: how many another reader held, so that they are not among these.
-        beside: messages that are not among `entries`: older letters of theirs, and what somebody
+        held_elsewhere: how many messages another reader held, so that they are not among these.
+        beside: how many messages are not `entries` of their own: older letters, and what somebody
             else has put there.
     """
 
@@ -82,13 +82,13 @@ class Listing(Generic[Listed]):
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """Which of all entries are meant.
+    """Which entries to choose.
 
     Attributes:
-        kind: values that its kind must have.
-        before: SQS took it before that (UTC).
-        match: a text that is in it; see what the texts are where it is read.
-        limit: no more than so many, the longest waiting ones.
+        kind: values that an entry's kind must have.
+        before: those that SQS took before (UTC).
+        match: those with this text; each kind of entry says in which of its texts.
+        limit: at most so many, the longest waiting.
     """
 
     kind: Mapping[str, str]
@@ -97,18 +97,18 @@ class Narrowing:
     limit: int | None = None
 
     def matches(self, texts: Iterable[str]) -> bool:
-        """Whether one of an entry's texts has what is looked for."""
+        """Whether one of an entry's texts contains `match`."""
         return self.match is None or any(self.match in text for text in texts)
 
     def of(self, entries: Iterable[E]) -> list[E]:
-        """The entries that are meant, the longest waiting first; `matches` was asked before."""
-        taken = [
+        """Choose among entries that match; the longest waiting first."""
+        chosen = [
             entry
             for entry in entries
             if all(entry.kind[name] == value for name, value in self.kind.items())
             and (self.before is None or entry.since < self.before)
         ]
-        return sorted(taken, key=lambda entry: entry.since)[: self.limit]
+        return sorted(chosen, key=lambda entry: entry.since)[: self.limit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +152,11 @@ def grouped(entries: Iterable[Entry]) -> list[Group]:
 
 
 _EXCERPT = 160
-"""Characters of a body that are seen in a list."""
+"""Characters of a body that a list shows."""
 
 
 def excerpt(body: str) -> str:
-    r"""A body in one line, cut: what lists show of it.
+    r"""A body in one line, cut, for lists.
 
     >>> excerpt('{\n  "id": 7\n}')
     '{ "id": 7 }'
@@ -168,7 +168,7 @@ def excerpt(body: str) -> str:
 
 
 def age(since: datetime, now: datetime) -> str:
-    """How long ago, as a person says it: `40 s`, `12 min`, `5 h`, `3 d`.
+    """How long ago, for a person: `40 s`, `12 min`, `5 h`, `3 d`.
 
     >>> age(datetime(2026, 1, 31, 9, tzinfo=UTC), datetime(2026, 1, 31, 9, 12, 40, tzinfo=UTC))
     '12 min'
@@ -177,7 +177,7 @@ def age(since: datetime, now: datetime) -> str:
 
 
 def lasted(seconds: int) -> str:
-    """So many seconds, as a person says it."""
+    """A number of seconds, for a person."""
     seconds = max(0, seconds)
     for unit, name in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * unit:

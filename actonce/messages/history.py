@@ -22,7 +22,7 @@ from actonce_core.records import timestamp
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """DescribeExecution's answer, as far as it is wanted here. `status` is AWS's."""
+    """What is used of DescribeExecution's answer. `status` is AWS's."""
 
     arn: str
     name: str
@@ -33,6 +33,14 @@ class Execution:
     cause: str | None
     input: dict[str, Any]
     output: dict[str, Any]
+
+    @property
+    def outcome(self) -> str | None:
+        """`performed`, `found`, `resolved` or `rejected`; None: it is open, or does not say."""
+        if self.error == REJECTED_BY_OPERATOR:
+            return "rejected"
+        outcome = self.output.get("outcome")
+        return None if outcome is None else str(outcome)
 
     def as_json(self) -> dict[str, Any]:
         """For machines; without the message. `effect` is what the effect said of itself."""
@@ -71,6 +79,9 @@ class Step:
         """For machines."""
         return {"at": timestamp(self.at), "state": self.state, "what": self.what, **self.detail}
 
+
+REJECTED_BY_OPERATOR = "RejectedByOperator"
+"""The error with which the state machine ends what a person rejected."""
 
 FIND_EFFECT = "FindEffect"
 """The state that looks the effect up."""
@@ -129,7 +140,7 @@ def find_execution_of(stack: Stack, message_id: str) -> Execution | None:
 
 
 def steps(events: Sequence[Event]) -> list[Step]:
-    """What a person wants to know of a history, in its order."""
+    """The steps of a history that a person wants to see, in order."""
     found: list[Step] = []
     state, attempts = "", 0
     answer: dict[str, Any] = {}
@@ -205,7 +216,7 @@ def _message(cause: str) -> str:
 def _left(
     at: datetime, state: str, detail: Mapping[str, Any], answer: dict[str, Any]
 ) -> list[Step]:
-    """What a state that was left has brought."""
+    """What came of a state that the execution has left."""
     if state == DEAD_LETTER:
         return [Step(at, state, "decision", decision_of(detail, answer))]
     output = json_object(detail.get("output")) if state == FIND_EFFECT else {}
@@ -218,15 +229,10 @@ def _whole(at: datetime, kind: str, detail: Mapping[str, Any]) -> Step:
     """What happened to the execution as a whole."""
     if kind in ("ExecutionStarted", "ExecutionRedriven"):
         return Step(at, "", kind.removeprefix("Execution").lower())
-    return Step(at, "", "ended", _end(kind, detail))
-
-
-def _end(kind: str, detail: Mapping[str, Any]) -> dict[str, Any]:
-    end: dict[str, Any] = {"status": kind.removeprefix("Execution").upper()}
-    if end["status"] == "TIMEDOUT":
-        end["status"] = "TIMED_OUT"
+    end = {"status": kind.removeprefix("Execution").upper().replace("TIMEDOUT", "TIMED_OUT")}
     outcome = json_object(detail.get("output")).get("outcome")
-    return end | ({"outcome": outcome} if outcome else {}) | _error(detail)
+    end |= {"outcome": outcome} if outcome else {}
+    return Step(at, "", "ended", end | _error(detail))
 
 
 def _error(detail: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""How a message stands: the one place that words it, for the command line and the console.
+"""A message's state, what happened and what to do, in words for the command line and the console.
 
-It says no more than what was found says. Whether the effect happened is told by the effects that a
-table shows, or else by the word of whoever acted: an effect of a team's own leaves nothing in the
-Appointments table, and "it did not happen" would have it done again. That something lies nowhere is
-told only of a queue that was read for whoever asks.
+It says no more than what was found. Whether the effect happened is told by the effects that a table
+shows, or else by the word of whoever acted: an effect of a team's own leaves nothing in the
+Appointments table, and "it did not happen" would have it done again. That a message is not in a
+queue is said only of a queue that was read.
 """
 
 import json
@@ -11,10 +11,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple
 
 from botocore.exceptions import ClientError
 
+from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Entry
 from actonce.messages.history import (
     BEFORE_LOOK_UP,
@@ -28,24 +29,22 @@ from actonce.messages.history import (
     short_cause,
 )
 from actonce.messages.own_effects import moment
-from actonce.messages.story import Part, Record, Seen, Story
+from actonce.messages.story import Part, Record, Story, UnstartedScan
 from actonce.messages.unstarted import RECEIVED_TOO_OFTEN, Unstarted
+from actonce.queues.queue_state import depth_of, find_pause
 from actonce.queues.scan import held_by_another
-from actonce.queues.standing import depth_of, find_pause
 from actonce.stack.aws_errors import error_text
 from actonce.stack.clients import Stack
 from actonce.terminal.error_names import in_words
+from actonce.terminal.output import counted
 from actonce_core.histories.stays import DECISIONS, Stay
 from pipeline.visible import visible
 
-if TYPE_CHECKING:
-    from actonce.messages.dead_letters import DeadLetter
-
 DESCRIPTION_CHARACTERS = 200
-"""As much of an effect's description as is told in the sentence; `--json` has it whole."""
+"""Most characters of an effect's description in the sentence; `--json` has it whole."""
 
 REDRIVEN_FOR: Final = timedelta(days=14)
-"""For which Step Functions continues an execution that has ended."""
+"""How long Step Functions can continue an execution that has ended."""
 
 StateName = Literal[
     "not_known",
@@ -114,7 +113,7 @@ STATES: Final[Mapping[StateName, State]] = {
 """Every state that a message can be in, in the order in which it may pass through them."""
 
 BROKEN_OFF: Final = ("failed", "aborted", "timed_out")
-"""States in which nobody has decided, and Step Functions may continue for `REDRIVEN_FOR`."""
+"""Undecided states, which Step Functions can continue for `REDRIVEN_FOR`."""
 
 WAITING: Final[StateName] = "waiting_for_decision"
 
@@ -131,9 +130,6 @@ _OF_OUTCOME: Final[Mapping[str, StateName]] = {
     "rejected": "rejected",
     "dead_letter": "waiting_for_decision",
 }
-_REJECTED = "RejectedByOperator"
-"""The error with which the state machine ends what a person rejected."""
-
 _PERFORM = "PerformEffect"
 _AFTER_DECISION = (TELL_DECISION, "Decision", "Done", "Failed")
 """States in which no attempt is at work, and none may come."""
@@ -141,21 +137,21 @@ _AFTER_DECISION = (TELL_DECISION, "Decision", "Done", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How a message stands.
+    """The state of a message, what happened to it and what to do.
 
     Attributes:
-        state: one of `STATES`, whose `label` and `means` stand beside it.
+        state: one of `STATES`, with its `label` and `means`.
         status: of its execution or row, as AWS or the ledger calls it; None: it has neither.
-        outcome: of what has ended: `performed`, `found`, `resolved`, `rejected`, or of a row
-            `dead_letter`; None: it has not ended, or says nothing.
-        effects: how many the place shows where effects were looked for; None: nowhere.
-        sentence: what happened, who did what to which.
+        outcome: `performed`, `found`, `resolved`, `rejected`, or of a row `dead_letter`; None: it
+            has not ended, or does not say.
+        effects: how many effects were found; None: that is not known.
+        sentence: what happened, and who did it.
         advice: what to do now, and why; None: nothing.
-        advised: the decision that is advised; None: none is waited for, or a person has to find
-            out first.
+        advised: the decision that is advised; None: no decision is due, or a person has to find
+            something out first.
         conflicts: what came with the same id and another content; None: nothing did.
-        unread: of each part that could not be read, a sentence that says why. What it would have
-            told is not known, and never told as absent.
+        unread: for each part that could not be read, a sentence with the reason. Nothing is called
+            absent because of it.
     """
 
     state: StateName
@@ -176,14 +172,15 @@ class Summary:
 
 
 def summarize(
-    story: Story, letter: "DeadLetter | None" = None, *, differs_beside: bool = False
+    story: Story, letter: DeadLetter | None = None, *, differs_beside: bool = False
 ) -> Summary:
-    """How a message stands, by all that was read of it.
+    """Summarize all that was read of a message.
 
     Args:
         story: the message's.
-        letter: its dead letter, where that was read: a row does not keep why it waits.
-        differs_beside: whether what differs in a conflict is shown beside it, by no command.
+        letter: its dead letter, if that was read: a row does not keep why it waits.
+        differs_beside: whether the page shows beside it what differs in a conflict, so that no
+            command is named for that.
     """
     state = state_of(story)
     row = story.row or {}
@@ -215,40 +212,35 @@ def summarize(
 
 
 class Advice(NamedTuple):
-    """What to do now; and the decision that is advised, or `discard`, if it is one of these."""
+    """What to do now; and the decision that is advised, or `discard`, if there is one."""
 
     said: str | None
     action: str | None = None
 
 
 def advice_on(stack: Stack, entry: Entry, *, differs_beside: bool = False) -> Advice:
-    """What to do about an entry of a queue, by what the queue alone tells.
+    """What to do about an entry of DeadLetterQueue or UnstartedQueue, by the entry alone.
 
-    Neither its history nor its effect is looked at, as `where` does.
+    Unlike `where`, it reads neither history nor effects.
 
     Args:
-        stack: that has it.
+        stack: that has the queue.
         entry: of either queue.
         differs_beside: see `summarize`.
     """
-    letter = None if isinstance(entry, Unstarted) else cast("DeadLetter", entry)
+    letter = entry if isinstance(entry, DeadLetter) else None
+    unstarted = [entry] if isinstance(entry, Unstarted) else []
     story = Story(
         message_id=entry.ids["message_id"] or entry.called,
         execution_name=entry.called if letter is None else letter.execution_name,
-        lines=[],
-        fingerprint=None,
         row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
-        execution=None,
-        steps=[],
-        dead_letters=[],
-        effects=[],
-        seen=Seen([entry] if isinstance(entry, Unstarted) else []),
+        seen=UnstartedScan(unstarted),
         looks_up=stack.find_function is not None,
         options=stack.options,
     )
-    told = summarize(story, letter, differs_beside=differs_beside)
-    is_conflict = isinstance(entry, Unstarted) and entry.is_conflict
-    return Advice(told.advice, "discard" if is_conflict else told.advised)
+    summary = summarize(story, letter, differs_beside=differs_beside)
+    is_conflict = any(one.is_conflict for one in unstarted)
+    return Advice(summary.advice, "discard" if is_conflict else summary.advised)
 
 
 _REMEDY = (
@@ -273,11 +265,10 @@ def _effects_unknown(story: Story) -> bool:
 def state_of(story: Story) -> StateName:
     """The state that a message is in."""
     execution, row = story.execution, story.row
-    if execution is not None and execution.status != "RUNNING":
-        outcome = execution.output.get("outcome")
-        return state_of_execution(execution.status, outcome, execution.error)
-    if execution is not None:
+    if execution is not None and execution.status == "RUNNING":
         return state_of_running(story.steps, story.dead_letters)
+    if execution is not None:
+        return state_of_execution(execution.status, execution.outcome)
     if row is not None:
         return state_of_row(row)
     if "execution" in story.unread or "row" in story.unread or _may_have_run(story):
@@ -292,7 +283,7 @@ def _may_have_run(story: Story) -> bool:
 
 
 def state_of_running(steps: Sequence[Step], stays: Sequence[Stay]) -> StateName:
-    """The state of a message whose execution runs, by its history; none could be read: no steps."""
+    """The state of a message whose execution runs, by its history; no steps: it is unreadable."""
     if stays and not stays[-1].over:
         return "waiting_for_decision"
     _, state = _entered(steps)
@@ -309,17 +300,9 @@ def state_of_row(row: Mapping[str, Any]) -> StateName:
     return "at_work" if is_first else "retrying"
 
 
-def state_of_execution(status: str, outcome: Any = None, error: str | None = None) -> StateName:
-    """The state of a message, as far as DescribeExecution tells it.
-
-    Args:
-        status: the execution's.
-        outcome: of its output, if it has succeeded.
-        error: with which it has failed.
-    """
-    if status == "FAILED" and error == _REJECTED:
-        return "rejected"
-    return _OF_STATUS.get(status) or _OF_OUTCOME.get(str(outcome), "ended")
+def state_of_execution(status: str, outcome: str | None = None) -> StateName:
+    """The state of a message by its execution's status and outcome, as far as they are known."""
+    return _OF_OUTCOME.get(str(outcome)) or _OF_STATUS.get(status, "ended")
 
 
 def waits_for_decision(story: Story) -> bool:
@@ -329,19 +312,16 @@ def waits_for_decision(story: Story) -> bool:
 
 def outcome_of(story: Story) -> str | None:
     """`performed`, `found`, `resolved`, `rejected` or `dead_letter`; None while it is open."""
-    if story.execution is None:
-        outcome = (story.row or {}).get("outcome")
-    elif story.execution.error == _REJECTED:
-        outcome = "rejected"
-    else:
-        outcome = story.execution.output.get("outcome")
+    if story.execution is not None:
+        return story.execution.outcome
+    outcome = (story.row or {}).get("outcome")
     return None if outcome is None else str(outcome)
 
 
 # --------------------------------------------------------------------------- what happened
 
 
-def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> str:
+def _happened(story: Story, state: StateName, letter: DeadLetter | None) -> str:
     """What happened to it last, and who did it."""
     if state == "waiting_for_decision":
         return _posted(story, letter)
@@ -368,8 +348,8 @@ _TELL_STATE: Final[frozenset[Part]] = frozenset({"execution", "row"})
 
 
 def _row_goes_on(story: Story, row: Record) -> str:
-    """Of a row that is not complete: a holder that died leaves it as one that is at work does."""
-    began = f"{_counted(int(row.get('consumption_count', 1)), 'attempt')} began so far."
+    """Of a row that is not complete: a dead attempt leaves it just as a live one has it."""
+    began = f"{counted(int(row.get('consumption_count', 1)), 'attempt', 'attempts')} began so far."
     if any(entry.reason == RECEIVED_TOO_OFTEN for entry in story.unstarted):
         then = "SQS gave it up: nobody takes it up again until it is sent back from UnstartedQueue."
     elif "attempt_id" not in row:
@@ -407,7 +387,7 @@ def _not_started(story: Story) -> str:
     return f"No execution of it was started. {_lies_nowhere(story)}"
 
 
-def _posted(story: Story, letter: "DeadLetter | None") -> str:
+def _posted(story: Story, letter: DeadLetter | None) -> str:
     """Why it waits for a decision."""
     failure = failure_of(story, letter)
     reason, error = failure.get("reason"), _error_told(failure)
@@ -428,10 +408,10 @@ def _posted(story: Story, letter: "DeadLetter | None") -> str:
     return f"{why} ActOnce posted a dead letter and waits for a decision.".lstrip()
 
 
-def failure_of(story: Story, letter: "DeadLetter | None") -> Record:
+def failure_of(story: Story, letter: DeadLetter | None) -> Record:
     """Why it is a dead letter: `reason`, `error`, `cause`, `rounds`, as far as that is known.
 
-    By its history, which tells of the letter that waits; the one at hand may be of before.
+    The history tells of the letter that waits; the letter at hand may be an earlier one.
     """
     if story.dead_letters:
         return dict(story.dead_letters[-1].failure)
@@ -445,19 +425,19 @@ def _error_told(failure: Record) -> str:
 
 
 def _quoted(error: str, cause: str) -> str:
-    """An error's name and what it says, which others wrote: in quotes, so that it ends there."""
+    """An error's name and message; others wrote the message, so quotes show where it ends."""
     said = short_cause(cause)
     return ": ".join(filter(None, [in_words(error), repr(said) if said else ""]))
 
 
 def _attempts(failure: Record) -> str:
-    """Of a cause, what ended the attempt."""
+    """The part of a cause that tells what ended the attempt."""
     attempt, found, other = str(failure.get("cause") or "").rpartition(BEFORE_LOOK_UP)
     return attempt if found else other
 
 
 def _look_up(failure: Record) -> str:
-    """What became of the look-up, within a sentence."""
+    """The result of the look-up, within a sentence."""
     whole = str(failure.get("cause") or "")
     _, found, said = whole.rpartition(BEFORE_LOOK_UP)
     if nothing_looks_up(whole):
@@ -502,13 +482,13 @@ _NOTHING_HAPPENED = (
 
 
 def _entered(steps: Sequence[Step]) -> tuple[int, str]:
-    """The state that was entered last, in which an execution that runs is; and by which step."""
+    """The last step that entered a state, by its number, and that state."""
     entered = [number for number, step in enumerate(steps) if step.what == "entered"]
     return (entered[-1], steps[entered[-1]].state) if entered else (0, _PERFORM)
 
 
 def _carried_out(story: Story) -> str:
-    """What was decided on it, where that is not yet what happens."""
+    """The decision on it that ActOnce is carrying out, if there is one."""
     decision = _decision(story).get("decision")
     if decision not in DECISIONS or _entered(story.steps)[1] not in _AFTER_DECISION:
         return STATES["running"].means
@@ -516,7 +496,7 @@ def _carried_out(story: Story) -> str:
 
 
 def _failures(steps: Sequence[Step]) -> list[Step]:
-    """What failed since it was started, or tried again by a decision or a redrive."""
+    """What failed since the start, or since the last decision or redrive."""
     begun = [n for n, s in enumerate(steps) if s.what in ("started", "redriven", "decision")]
     since = steps[begun[-1] :] if begun else steps
     telling = (TELL_DEAD_LETTER, TELL_DECISION)
@@ -564,7 +544,7 @@ def _duplicates(story: Story) -> str:
     number = sum(line["end"] == "suppressed" for line in story.deliveries)
     if not number:
         return ""
-    return f"{_counted(number, 'duplicate')} of it {'was' if number == 1 else 'were'} suppressed."
+    return f"{counted(number, 'duplicate of it was', 'duplicates of it were')} suppressed."
 
 
 # --------------------------------------------------------------------------- the effect
@@ -595,10 +575,7 @@ _OPEN = ("running", "at_work", "retrying")
 
 
 def shown_effects(story: Story) -> str:
-    """The effects that the place shows where they were looked for; there is one at least.
-
-    Within a sentence.
-    """
+    """The effects that were found, within a sentence; there is at least one."""
     effects, place = story.effects, story.effects_place
     described = [one["description"] for one in effects if one["description"]]
     more = _described(described[0] if len(described) == 1 else described or None)
@@ -609,7 +586,7 @@ def shown_effects(story: Story) -> str:
 
 
 def description_of(story: Story) -> Any:
-    """What the effect said of itself: by the execution's output, or by the row; or None."""
+    """The effect's own description, by the execution's output or the row; or None."""
     if story.execution is not None:
         return story.execution.output.get("effect")
     text = (story.row or {}).get("effect")
@@ -628,7 +605,7 @@ def _described(effect: Any) -> str:
 # --------------------------------------------------------------------------- what to do
 
 
-def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> Advice:
+def _advice(story: Story, state: StateName, letter: DeadLetter | None) -> Advice:
     """Of all but a conflict."""
     if state == "waiting_for_decision" and "effects" in story.unread:
         return Advice("Find out where its effect would be, which could not be read; then decide.")
@@ -672,7 +649,7 @@ def _how_to_continue(story: Story, execution: Execution) -> Advice:
 
 
 def _doubt(story: Story, state: StateName) -> str | None:
-    """What to do where the effects and what was recorded do not agree; None: they do."""
+    """What to do where the effects contradict the records; None: they do not."""
     number, place = len(story.effects), story.effects_place
     if number > 1:
         return (
@@ -697,10 +674,10 @@ _TO_DECIDE: Final = {
         "Mend the cause and retry: ActOnce looks it up again before it performs it.", "retry"
     ),
 }
-"""Where nothing is known of an effect, by the reason of the dead letter."""
+"""Advice where no effect is known, by the reason of the dead letter."""
 
 
-def _what_to_decide(story: Story, letter: "DeadLetter | None") -> Advice:
+def _what_to_decide(story: Story, letter: DeadLetter | None) -> Advice:
     failure = failure_of(story, letter)
     reason = failure.get("reason")
     did_not_happen = reason in ("rejected", "not_performed")
@@ -729,7 +706,7 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> Advice:
 
 
 _CLOCKS_DIFFER_BY: Final = timedelta(days=1)
-"""More than two parts' clocks do."""
+"""More than any two clocks do."""
 
 
 def _is_of_before(story: Story) -> bool:
@@ -750,13 +727,14 @@ def _conflicts(story: Story) -> str | None:
     number = max(len(story.conflicts), lying)
     if not number:
         return None
-    brought = f"{_counted(number, 'delivery', 'deliveries')} with this id brought other content"
-    refused = f"{brought} and {'was' if number == 1 else 'were'} refused."
+    deliveries = counted(number, "delivery", "deliveries")
+    were = "was" if number == 1 else "were"
+    refused = f"{deliveries} with this id brought other content and {were} refused."
     return f"{refused} {'UnstartedQueue has it.' if lying else _lies_nowhere(story)}"
 
 
 def _lies_nowhere(story: Story) -> str:
-    """That nothing of it was found in UnstartedQueue, as far as that was read; a sentence."""
+    """A sentence that UnstartedQueue has nothing of it, as far as that was read."""
     if "unstarted" in story.unread:
         return "Whether it is in UnstartedQueue could not be read."
     if story.seen.held_elsewhere:
@@ -767,19 +745,19 @@ def _lies_nowhere(story: Story) -> str:
 
 
 def cannot_be_told(they_are: str, held_elsewhere: int) -> str:
-    """What to say of UnstartedQueue, within a sentence, where not all of it could be read.
+    """What to say, within a sentence, where not all of UnstartedQueue could be read.
 
     Args:
         they_are: what may be there, such as `it is`.
-        held_elsewhere: how many of its messages another reader held.
+        held_elsewhere: how many messages another reader held.
     """
     return f"whether {they_are} in UnstartedQueue cannot be told: {held_by_another(held_elsewhere)}"
 
 
 def seen_nowhere(stack: Stack, story: Story) -> list[str]:
-    """What to tell of a message that no part of the stack has seen, by where it may still wait.
+    """Sentences on a message that no part of the stack has seen: where it may still wait.
 
-    What cannot be looked at is told of, with why.
+    They name what cannot be read, with the reason.
     """
     who, held = "No part of the stack", story.seen.held_elsewhere
     if held:
@@ -822,10 +800,6 @@ def _capital(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}" if text.startswith(("the ", "whether ")) else text
 
 
-def _counted(number: int, one: str, several: str = "") -> str:
-    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
-
-
 def _times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
@@ -848,8 +822,8 @@ _LONGEST_ARGUMENT: Final = 80
 def as_argument(message_id: str, execution_name: str, *, may_be_name: bool = True) -> str:
     """A message as an argument that can be copied into a shell.
 
-    Its id; where that cannot be seen, is long, or is what another's execution may be named, the
-    name of its execution.
+    Its id; but the name of its execution where the id has invisible characters, is long, or looks
+    like the name of another message's execution.
     """
     is_long = len(message_id) > _LONGEST_ARGUMENT
     is_name = may_be_name and message_id.startswith(HASHED)

@@ -1,10 +1,9 @@
-"""The effects of a team's own, from where the team says: a table of DynamoDB, or JSON Lines.
+"""A team's own effects, from where the team keeps them: a table of DynamoDB, or JSON Lines.
 
-The stack knows of them only what its executions, or rows, say. So a table or a file is another
-witness: `where` shows its word beside theirs, `collect` makes the `effects` stream of it.
+Otherwise the stack knows of effects only what its executions, or rows, say. A table or a file is a
+second witness: `where` shows both, and `collect` makes the `effects` stream of it.
 
-Invariant: nothing but the attributes that were named is read into a record; what else an item holds
-may be personal.
+Invariant: only the attributes that were named are read into a record; others may be personal.
 """
 
 import gzip
@@ -12,7 +11,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -37,9 +36,9 @@ _REFUSED_NAMES = {
     "ValidationException": "There is no table {0!r} here",  # and there can be none
     "AccessDeniedException": "{1}",
 }
-"""What DynamoDB answers to a name that may be a logical id, and what is told: name, its message.
+"""DynamoDB's errors for a name that may be a logical id, and what to say: the name, its message.
 
-Who may read one table only is denied all others.
+Whoever may read one table only is denied all others.
 """
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 
@@ -48,13 +47,13 @@ Item = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """Which attributes of an item, or names of a line, tell what.
+    """The attributes of an item, or names of a line, that are read.
 
     Attributes:
-        key: the message's id.
-        time: when the effect happened; None: nothing tells.
-        description: what is shown of it.
-        own_id: of a line: what tells one effect of a message from another.
+        key: has the message's id.
+        time: has the time of the effect; None: nothing has.
+        description: are shown.
+        own_id: of a line: tells one effect of a message from another.
     """
 
     key: str = DEFAULT_KEY
@@ -69,9 +68,9 @@ class OwnEffect:
 
     Attributes:
         message_id: as tables and records of the stack keep it.
-        effect_id: what tells it from another effect of the same message; None: there is one place
-            for a message, and a second effect would not be seen.
-        at: None: nothing tells, or it cannot be read.
+        effect_id: tells it from another effect of the same message; None: there is one item for a
+            message, and a second effect would not be seen.
+        at: None: the time is not kept, or cannot be read.
     """
 
     message_id: str
@@ -81,20 +80,15 @@ class OwnEffect:
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
-        return {
-            "message_id": self.message_id,
-            "effect_id": self.effect_id,
-            "at": timestamp(self.at) if self.at else None,
-            "description": self.description,
-        }
+        return asdict(self) | {"at": timestamp(self.at) if self.at else None}
 
 
 class OwnEffects:
-    """Where a team's effects are.
+    """The place where a team keeps its effects.
 
     Attributes:
-        place: what a person calls it.
-        attributes: what is read of it.
+        place: a person's name for it.
+        attributes: what to read there.
     """
 
     def __init__(self, place: str, attributes: Attributes) -> None:
@@ -102,7 +96,7 @@ class OwnEffects:
         self.attributes = attributes
 
     def every(self) -> Iterator[OwnEffect | None]:
-        """All of them; None for what is there and names no message.
+        """All effects; None for an item or a line that names no message.
 
         Raises:
             Failed: it cannot be read.
@@ -110,7 +104,7 @@ class OwnEffects:
         raise NotImplementedError
 
     def of_message(self, message_id: str) -> list[OwnEffect]:
-        """Those of one message, by the producer's id.
+        """The effects of one message, by the producer's id.
 
         Raises:
             Failed: it cannot be asked for one message.
@@ -120,7 +114,7 @@ class OwnEffects:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A table's keys: names, and the type of the message's id; `index`: asked by, if not itself."""
+    """A table's keys, the type of the message's id, and the index to query, if one is needed."""
 
     hash_key: str
     range_key: str | None
@@ -134,9 +128,9 @@ class EffectsTable(OwnEffects):
     Args:
         dynamodb: a client.
         name: the table's name, or its ARN; or else its logical id, see `tables`.
-        attributes: which of it tell what; `own_id` is not asked for, the table's own key tells.
-        place: what a person calls it, if not by its name.
-        tables: names by logical id, of the stack; asked only if no table has the name itself.
+        attributes: what to read; not `own_id`, for the table has its own key.
+        place: a person's name for it, if not the table's.
+        tables: the stack's tables by logical id; called only if no table has the name itself.
     """
 
     def __init__(
@@ -207,7 +201,7 @@ class EffectsTable(OwnEffects):
         """The name of the table whose logical id was given.
 
         Raises:
-            Failed: there is none; it begins with what was said of the name.
+            Failed: there is none; the message begins with `said`.
         """
         try:
             tables = self._tables()
@@ -313,7 +307,7 @@ def _read(plain: Item, named: Attributes, effect_id: str | None) -> OwnEffect | 
 
 
 def moment(told: Any) -> datetime | None:
-    """A time as teams write it: ISO 8601 with its zone, or seconds or milliseconds since 1970."""
+    """A time: ISO 8601 with its zone, or seconds or milliseconds since 1970; None: no time."""
     try:
         if isinstance(told, str):
             read = datetime.fromisoformat(told)
@@ -331,12 +325,12 @@ def _text(value: Any) -> str:
 
 
 def typed(item: Item) -> dict[str, Any]:
-    """An item of a table, each value as boto3 has it: numbers are decimals."""
+    """An item of a table in boto3's types: numbers are decimals."""
     return {name: TypeDeserializer().deserialize(value) for name, value in item.items()}
 
 
 def plain(value: Any) -> Any:
-    """Out of DynamoDB's types: what JSON has."""
+    """A value of boto3's types in JSON's."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, dict):

@@ -1,8 +1,7 @@
 """The recent messages: executions, or the rows of a ledger or a lease.
 
-Both are read as AWS has them. Executions come with the newest first, so that few more are read than
-are shown. Rows have no order of time: their table is read from its beginning, as far as
-`MOST_ROWS`.
+Step Functions lists the newest executions first, so that few more are read than are shown. Rows
+have no order of time: their table is read from its beginning, up to `MOST_ROWS`.
 """
 
 import threading
@@ -32,19 +31,19 @@ EXECUTION_STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABO
 ROW_STATUSES: Final = ("IN_PROGRESS", "COMPLETE")
 
 MOST_ROWS: Final = 20_000
-"""As many rows of a table are read, about: reading is what DynamoDB takes money for."""
+"""Most rows that are read of a table, about: DynamoDB charges for reading."""
 
 MOST_NAMES: Final = 1000
-"""Of one call: Step Functions lists no more at once."""
+"""Most executions that one call of Step Functions lists."""
 
 MOST_STATES: Final = 100
-"""Messages of a page whose states are looked up, by one or two calls for each."""
+"""Most messages of a page whose states are looked up, by one or two calls each."""
 
 MOST_KEPT: Final = 5_000
-"""Messages that have ended, whose states are kept."""
+"""Most messages that have ended whose states are kept."""
 
 MOST_LOOKED_AT: Final = 20_000
-"""Executions that are listed for a page."""
+"""Most executions that are listed for a page."""
 
 Between = tuple[datetime | None, datetime | None]
 """Not before the first moment, and before the second (UTC); None: whenever."""
@@ -61,9 +60,9 @@ class Recent:
     """A message.
 
     Attributes:
-        name: what every command takes as its id: the name of its execution, or its row's key.
-        message_id: the producer's; None: its name is a hash, and its execution gone or, where the
-            page is too long, not looked up.
+        name: of its execution, or its row's key; every command takes it as an id.
+        message_id: the producer's; None: the name is a hash, and the execution is gone or, on a
+            page that is too long, was not looked up.
         status: the execution's or the row's, as AWS or the ledger calls it.
         state: one of `message_summary.STATES`; None: the page is too long to look them up.
         since: when the execution began, or the row was last written (UTC).
@@ -96,8 +95,8 @@ class Page:
     Attributes:
         messages: the newest first, as far as AWS lists them so.
         cursor: where the next page begins, for `page`; None: there is none.
-        looked_at: executions, or rows, that were read to find these.
-        read_in_part: the table was not read to its end, so there may be newer ones.
+        looked_at: how many executions, or rows, were read to find these.
+        read_in_part: the table was not read to its end, so newer ones may be missing.
     """
 
     messages: list[Recent]
@@ -106,10 +105,10 @@ class Page:
     read_in_part: bool = False
 
 
-class Ended:
-    """What became of messages that have ended, which changes no more: it is looked up once.
+class EndedMessages:
+    """Messages that have ended, with their states, which do not change: each is looked up once.
 
-    One that is redriven has not ended, and ends at another time.
+    A message that is redriven ends again, at another time.
     """
 
     def __init__(self) -> None:
@@ -117,11 +116,11 @@ class Ended:
         self._lock = threading.Lock()
 
     def get(self, one: Recent) -> Recent | None:
-        """The same message with its state; None: it was not looked up, or is kept no more."""
+        """The message with its state; None: it was not looked up, or is no longer kept."""
         return None if one.ended is None else self._kept.get((one.name, one.ended))
 
     def keep(self, one: Recent) -> None:
-        """Keep what was looked up, of one that has ended."""
+        """Keep a message that was looked up, if it has ended."""
         if one.ended is None:
             return
         with self._lock:
@@ -137,7 +136,7 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
     between: Between = (None, None),
     cursor: str | None = None,
     limit: int,
-    known: Ended | None = None,
+    known: EndedMessages | None = None,
 ) -> Page:
     """A page of recent messages.
 
@@ -146,16 +145,15 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
 
     Args:
         stack: whose.
-        status: only those that are in it, in any case; None: in whatever.
-        between: only those that began, or were last written, not before the one and before the
-            other moment (UTC).
+        status: only messages of this status, in upper or lower case; None: of any.
+        between: only messages that began, or were last written, in that span.
         cursor: of the page before; None: the first page.
-        limit: messages of a page, at most.
-        known: what was looked up for pages before.
+        limit: most messages of a page.
+        known: messages that earlier pages looked up.
 
     Raises:
-        WrongUse: there is no such status, or the cursor is none.
-        ClientError: they may not be read.
+        WrongUse: there is no such status, or the cursor is invalid.
+        ClientError: the executions, or rows, cannot be read.
     """
     offset, token = _position(cursor)
     wanted = None if status is None else _known_status(stack, status)
@@ -167,7 +165,7 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
     # One more, which tells whether there are more; of a time the others are passed over, as many
     # with each call as there can be.
     arguments["maxResults"] = min(limit + 1, MOST_NAMES) if until is None else MOST_NAMES
-    known = known or Ended()
+    known = known or EndedMessages()
     messages: list[Recent] = []
     looked_at = 0
     while True:
@@ -191,14 +189,14 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
 
 
 def _sorted(
-    stack: Stack, known: Ended, found: list[Recent], cursor: str | None, looked_at: int
+    stack: Stack, known: EndedMessages, found: list[Recent], cursor: str | None, looked_at: int
 ) -> Page:
     found.sort(key=lambda one: one.since, reverse=True)
     return Page(_whole(stack, known, found), cursor, looked_at)
 
 
 def _position(cursor: str | None) -> tuple[int, str]:
-    """How many of AWS's page were shown, and AWS's own token."""
+    """How many of AWS's page were shown before, and AWS's own token."""
     number, colon, token = (cursor or "0:").partition(":")
     if not colon or not (number.isascii() and number.isdigit() and len(number) < 9):
         raise WrongUse("This is no place in the list: begin with its first page.")
@@ -226,8 +224,8 @@ def _known_status(stack: Stack, status: str) -> str:
     return wanted
 
 
-def _whole(stack: Stack, known: Ended, found: list[Recent]) -> list[Recent]:
-    """Each with its state and the id that its input has, where there are not too many."""
+def _whole(stack: Stack, known: EndedMessages, found: list[Recent]) -> list[Recent]:
+    """The messages with their states and the ids of their inputs, if there are not too many."""
     if len(found) > MOST_STATES:
         return found
     _ = stack.stepfunctions  # made here: clients may be shared by threads, not made by them
@@ -260,8 +258,7 @@ def _whole(stack: Stack, known: Ended, found: list[Recent]) -> list[Recent]:
 
 def _state(stack: Stack, execution: Execution) -> StateName:
     if execution.status != "RUNNING":
-        outcome = execution.output.get("outcome")
-        return state_of_execution(execution.status, outcome, execution.error)
+        return state_of_execution(execution.status, execution.outcome)
     try:
         events = read_events(stack.stepfunctions, execution.arn)
     except ClientError:
@@ -272,7 +269,7 @@ def _state(stack: Stack, execution: Execution) -> StateName:
 def _page_of_rows(
     stack: Stack, status: str | None, between: Between, offset: int, limit: int
 ) -> Page:
-    """Of a table that is read from its beginning, in no order of time."""
+    """A page of rows; the table is read from its beginning, in no order of time."""
     since, until = (moment and timestamp(moment) for moment in between)
     wanted = {"#status =": status, "updated >=": since, "updated <": until}
     values = {f"{what} :v{n}": one for n, (what, one) in enumerate(wanted.items()) if one}

@@ -1,13 +1,13 @@
 """The story of one message: everything that each part of the stack recorded of it.
 
 A part that cannot be read, as where somebody may not read it, does not end the story: it is named
-with why, and nothing is said to be absent because of it.
+with the reason, and nothing is called absent because of it.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeVar
 
@@ -37,18 +37,18 @@ Part = Literal["execution", "history", "row", "effects", "unstarted", "log"]
 """What a story is read from; `row` is of the Fingerprints table, or the ledger's."""
 
 SURELY_REMEMBERED = timedelta(days=25)
-"""For which Step Functions knows an execution after its row was written, whatever an account's
-quota is; the parameter NamesRememberedDays is no less by default."""
+"""How long Step Functions surely knows an execution after its row was written, whatever the
+account's quota; the parameter NamesRememberedDays is no less by default."""
 
 _LOGGED = (
     *("at", "end", "reason", "detail", "error", "fingerprint"),
     *("sqs_message_id", "receive_count", "sent_at", "first_received_at"),
 )
-"""What is told of a line of the log."""
+"""What a story keeps of a line of the log."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TimelineEntry:
     """A line of the story: when (UTC), where, what happened, and more of it."""
 
     at: datetime
@@ -58,22 +58,17 @@ class Moment:
 
     def as_json(self) -> Record:
         """For machines."""
-        return {
-            "at": timestamp(self.at),
-            "where": self.where,
-            "what": self.what,
-            "more": self.more,
-        }
+        return asdict(self) | {"at": timestamp(self.at)}
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class UnstartedScan:
     """What was read of UnstartedQueue.
 
     Attributes:
-        entries: that it had.
-        held_elsewhere: how many of its messages another reader held, so that they are not here.
-        at: when (UTC); None: it was never read.
+        entries: its entries.
+        held_elsewhere: how many messages another reader held, so that they are not among these.
+        at: when it was read (UTC); None: never.
     """
 
     entries: Sequence[Unstarted] = ()
@@ -83,36 +78,36 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What was found. Every record comes from where its part of the stack keeps it.
+    """What was found. Every record comes from the part of the stack that keeps it.
 
     Attributes:
         lines: of the starter's log.
-        fingerprint: the row, `fingerprint` and `first_seen`.
-        row: of the ledger, where a ledger or a lease stands in the state machine's place.
+        fingerprint: `fingerprint`, `first_seen` and `memory` of the row that the starter wrote.
+        row: of the ledger or the lease, on a stack that has one.
         effects: `OwnEffect.as_json` of each, the example's appointments too; none where a team does
-            not say where its effects are: then the execution or the row tells.
-        seen: what lies in UnstartedQueue of it, as far as that was read.
-        effects_place: what a person calls the place where effects were looked for; None: nowhere,
+            not say where its effects are: then only the execution or the row tells.
+        seen: its entries in UnstartedQueue, as far as that was read.
+        effects_place: a person's name for the place where effects were looked for; None: nowhere,
             so that `effects` is empty whatever happened.
         looks_up: whether the stack names a function that can look the effect up.
-        may_be_forgotten: its row is older than Step Functions surely remembers executions for, or
-            of another state machine, so that an execution which is not found may have been there.
-        unread: the parts that could not be read, and why in a sentence. What they would have told
-            is empty here, and not known.
+        may_be_forgotten: there may have been an execution although none is found: the row is older
+            than Step Functions surely remembers, or another state machine's.
+        unread: the parts that could not be read, each with a sentence why. Their fields are empty
+            here, which says nothing.
         options: what a command needs to find it where it was read; see `Stack.options`.
         read_at: when that was (UTC).
     """
 
     message_id: str
     execution_name: str
-    lines: list[Record]
-    fingerprint: Record | None
-    row: Record | None
-    execution: Execution | None
-    steps: list[Step]
-    dead_letters: list[Stay]
-    effects: list[Record]
-    seen: Seen
+    lines: Sequence[Record] = ()
+    fingerprint: Record | None = None
+    row: Record | None = None
+    execution: Execution | None = None
+    steps: Sequence[Step] = ()
+    dead_letters: Sequence[Stay] = ()
+    effects: Sequence[Record] = ()
+    seen: UnstartedScan = UnstartedScan()
     effects_place: str | None = None
     looks_up: bool = True
     may_be_forgotten: bool = False
@@ -138,13 +133,7 @@ class Story:
     @property
     def is_known(self) -> bool:
         """Whether any part of the stack has a record of the message."""
-        parts = (
-            self.lines,
-            self.fingerprint,
-            self.row,
-            self.execution,
-            self.effects,
-        )
+        parts = (self.lines, self.fingerprint, self.row, self.execution, self.effects)
         return any(parts) or bool(self.unstarted)
 
     def as_json(self) -> Record:
@@ -161,40 +150,36 @@ class Story:
             "row": self.row,
             "execution": execution,
             "dead_letters": [stay.as_json() for stay in self.dead_letters],
-            "effects": self.effects,
+            "effects": [*self.effects],
             "effects_place": self.effects_place,
             "unstarted": [entry.as_json() for entry in self.unstarted],
             "unstarted_held_elsewhere": self.seen.held_elsewhere if self.seen.at else None,
             "unread": dict(self.unread),
-            "timeline": [moment.as_json() for moment in self.timeline()],
+            "timeline": [entry.as_json() for entry in self.timeline()],
         }
 
-    def timeline(self) -> list[Moment]:
+    def timeline(self) -> list[TimelineEntry]:
         """All of it in order of time. Each time is by the clock of the part that recorded it."""
-        moments = [moment for part in self._parts() for moment in part]
-        return sorted(moments, key=lambda moment: moment.at)
-
-    def _parts(self) -> Iterator[Iterator[Moment]]:
         # Where two times are the same, this order tells the story.
-        yield self._fingerprint_moments()
-        yield (_delivery_moment(line) for line in self.lines)
-        yield (Moment(e.since, "UnstartedQueue", "waits", e.reason) for e in self.unstarted)
-        yield (_step_moment(step) for step in self.steps if _is_told(step))
-        yield (_effect_moment(one, self.effects_place) for one in self.effects if one["at"])
-        yield self._row_moments()
-
-    def _fingerprint_moments(self) -> Iterator[Moment]:
+        entries: list[TimelineEntry] = []
         if self.fingerprint is not None:
             at = datetime.fromisoformat(self.fingerprint["first_seen"])
-            yield Moment(at, "Fingerprints", "first seen", self.fingerprint["fingerprint"][:12])
-
-    def _row_moments(self) -> Iterator[Moment]:
+            digits = self.fingerprint["fingerprint"][:12]
+            entries.append(TimelineEntry(at, "Fingerprints", "first seen", digits))
+        entries += map(_delivery_entry, self.lines)
+        entries += [
+            TimelineEntry(one.since, "UnstartedQueue", "waits", one.reason)
+            for one in self.unstarted
+        ]
+        entries += [_step_entry(step) for step in self.steps if not _is_passed_over(step)]
+        entries += [_effect_entry(one, self.effects_place) for one in self.effects if one["at"]]
         if self.row is not None:
             at = datetime.fromisoformat(self.row["updated"])
             outcome = f" ({self.row['outcome']})" if "outcome" in self.row else ""
             attempts = f"{self.row['consumption_count']} attempts"
             more = ", ".join(filter(None, [attempts, self.row.get("note")]))
-            yield Moment(at, "Ledger", f"{self.row['status']}{outcome}", more)
+            entries.append(TimelineEntry(at, "Ledger", f"{self.row['status']}{outcome}", more))
+        return sorted(entries, key=lambda entry: entry.at)
 
 
 def read_story(
@@ -203,7 +188,7 @@ def read_story(
     own: OwnEffects | None = None,
     *,
     log: bool = True,
-    unstarted: Seen | None = None,
+    unstarted: UnstartedScan | None = None,
 ) -> Story:
     """Read a message's story, all its parts side by side.
 
@@ -211,77 +196,76 @@ def read_story(
         stack: that has it.
         message_id: the producer's id, or the name of its execution.
         own: where a team's own effects are; None: the Appointments table, if there is one.
-        log: whether the starter's log is read, for its deliveries.
-        unstarted: what is known of UnstartedQueue already; None: the queue is read.
+        log: whether to read the starter's log, for deliveries.
+        unstarted: what was read of UnstartedQueue before; None: read it now.
 
     Raises:
-        Failed: some of it could not be read, and what could knows nothing of the message.
-        ClientError: likewise, by AWS's word.
-        BotoCoreError: likewise, for AWS was not reached.
+        Failed, ClientError, BotoCoreError: a part could not be read, and no other knows the
+            message.
     """
-    reading, own = _Reading(), own or _example(stack)
-    execution = reading.part("execution", lambda: history.find_execution_of(stack, message_id))
+    own = own or _example(stack)
+    errors: dict[Part, _ReadError] = {}
+    execution = _read(errors, "execution", lambda: history.find_execution_of(stack, message_id))
     if execution is not None:
         message_id = str(execution.input.get("message_id", message_id))
     arn = None if execution is None else execution.arn
     with ThreadPoolExecutor(6, thread_name_prefix="story") as threads:
 
         def begun(part: Part, read: Callable[[], T]) -> Callable[[], T | None]:
-            return threads.submit(reading.part, part, read).result
+            return threads.submit(_read, errors, part, read).result
 
         lines = begun("log", lambda: _deliveries(stack, message_id) if log else [])
-        known = begun("row", lambda: _known(stack, message_id))
+        known = begun("row", lambda: _row(stack, message_id))
         effects = begun("effects", lambda: _effects(message_id, own))
         waiting = begun("unstarted", lambda: _unstarted(stack, message_id, unstarted))
         events = begun("history", lambda: _events(stack, arn))
-        fingerprint = _fingerprint(known())
-        told = Story(
-            message_id=message_id,
-            execution_name=execution_name(message_id),
-            lines=lines() or [],
-            fingerprint=fingerprint,
-            row=_row(known()),
-            execution=execution,
-            steps=history.steps(events() or []),
-            dead_letters=dead_letter_stays(events() or []),
-            effects=effects() or [],
-            seen=waiting() or Seen(),
-            effects_place=None if own is None else own.place,
-            looks_up=stack.find_function is not None,
-            may_be_forgotten=_may_be_forgotten(stack, fingerprint, datetime.now(UTC)),
-            options=stack.options,
-        )
-    told = replace(told, unread=reading.unread)
-    if reading.errors and not told.is_known:
-        raise next(iter(reading.errors.values()))
-    return told
+    row = known() or {}
+    # A ledger or a lease writes a status, and the starter does not.
+    names = () if "status" in row else ("fingerprint", "first_seen", "memory")
+    fingerprint = {name: row[name] for name in names if name in row} or None
+    story = Story(
+        message_id=message_id,
+        execution_name=execution_name(message_id),
+        lines=lines() or [],
+        fingerprint=fingerprint,
+        row=row if "status" in row else None,
+        execution=execution,
+        steps=history.steps(events() or []),
+        dead_letters=dead_letter_stays(events() or []),
+        effects=effects() or [],
+        seen=waiting() or UnstartedScan(),
+        effects_place=None if own is None else own.place,
+        looks_up=stack.find_function is not None,
+        may_be_forgotten=_may_be_forgotten(stack, fingerprint, datetime.now(UTC)),
+        unread=_in_words(errors),
+        options=stack.options,
+    )
+    if errors and not story.is_known:
+        raise next(iter(errors.values()))
+    return story
 
 
 def with_log(stack: Stack, story: Story) -> Story:
     """The same, with what the starter's log has of it now."""
-    reading = _Reading()
-    lines = reading.part("log", lambda: _deliveries(stack, story.message_id))
-    return replace(story, lines=lines or [], unread={**story.unread, **reading.unread})
+    errors: dict[Part, _ReadError] = {}
+    lines = _read(errors, "log", lambda: _deliveries(stack, story.message_id))
+    return replace(story, lines=lines or [], unread={**story.unread, **_in_words(errors)})
 
 
-class _Reading:
-    """Reads parts of a story, in threads, and keeps why those could not be read that could not."""
+_ReadError = Failed | ClientError | BotoCoreError
 
-    def __init__(self) -> None:
-        self.errors: dict[Part, Failed | ClientError | BotoCoreError] = {}
 
-    @property
-    def unread(self) -> dict[Part, str]:
-        """See `Story`."""
-        return {part: error_text(error) for part, error in self.errors.items()}
+def _read(errors: dict[Part, _ReadError], part: Part, read: Callable[[], T]) -> T | None:
+    """A part of a story; None where it cannot be read, with the error noted under its name."""
+    try:
+        return read()
+    except (Failed, ClientError, BotoCoreError) as error:
+        errors[part] = error
+        return None
 
-    def part(self, part: Part, read: Callable[[], T]) -> T | None:
-        """What is read; None where it cannot be."""
-        try:
-            return read()
-        except (Failed, ClientError, BotoCoreError) as error:
-            self.errors[part] = error
-            return None
+
+def _in_words(errors: Mapping[Part, _ReadError]) -> dict[Part, str]:
+    return {part: error_text(error) for part, error in errors.items()}
 
 
 def _deliveries(stack: Stack, message_id: str) -> list[Record]:
@@ -314,38 +298,24 @@ def _is_conflict(line: Record) -> bool:
     return line.get("end") == "refused" and line.get("reason") == "conflict"
 
 
-def _known(stack: Stack, message_id: str) -> Record | None:
+def _row(stack: Stack, message_id: str) -> Record | None:
     """The id's row in the Fingerprints table, whoever wrote it."""
-    row = stack.dynamodb.get_item(
+    item = stack.dynamodb.get_item(
         TableName=stack.fingerprints_table,
         Key={"message_id": {"S": message_id}},
         ConsistentRead=True,
     ).get("Item")
-    return None if row is None else _plain(row)
-
-
-def _fingerprint(row: Record | None) -> Record | None:
-    """What a starter wrote."""
-    if row is None or "status" in row:
-        return None
-    return {name: row[name] for name in ("fingerprint", "first_seen", "memory") if name in row}
+    return None if item is None else {name: plain(one) for name, one in typed(item).items()}
 
 
 def _may_be_forgotten(stack: Stack, fingerprint: Record | None, now: datetime) -> bool:
     """See `Story`."""
     if fingerprint is None:
         return False
-    if stack.ledger_table is not None or fingerprint.get("memory") not in (
-        None,
-        stack.state_machine,
-    ):
+    memory = fingerprint.get("memory")
+    if stack.ledger_table is not None or memory not in (None, stack.state_machine):
         return True
     return now - datetime.fromisoformat(fingerprint["first_seen"]) > SURELY_REMEMBERED
-
-
-def _row(row: Record | None) -> Record | None:
-    """What a ledger or a lease wrote."""
-    return row if row is not None and "status" in row else None
 
 
 def _events(stack: Stack, execution_arn: str | None) -> list[Event]:
@@ -364,36 +334,29 @@ def _effects(message_id: str, own: OwnEffects | None) -> list[Record]:
     return sorted(found, key=lambda effect: str(effect["at"]))
 
 
-def _plain(item: Mapping[str, Any]) -> Record:
-    return {name: plain(value) for name, value in typed(item).items()}
-
-
-def _unstarted(stack: Stack, message_id: str, seen: Seen | None) -> Seen:
-    """The message's entries; the queue is read where nothing was seen before."""
+def _unstarted(stack: Stack, message_id: str, seen: UnstartedScan | None) -> UnstartedScan:
+    """The message's entries; of an earlier scan, if there is one."""
     if seen is not None:
         return replace(seen, entries=[one for one in seen.entries if one.is_named(message_id)])
     reader = message_reader(stack)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
         found = named(queue, reader, message_id)
-        return Seen(found, queue.held_elsewhere, datetime.now(UTC))
+        return UnstartedScan(found, queue.held_elsewhere, datetime.now(UTC))
 
 
-def _delivery_moment(line: Record) -> Moment:
+def _delivery_entry(line: Record) -> TimelineEntry:
     told = line | ({"error": in_words(line["error"])} if line.get("error") else {})
     more = [str(told[key]) for key in ("reason", "error", "detail") if told.get(key)]
     if line.get("receive_count", 1) != 1:
         more.append(f"received {line['receive_count']} times")
-    return Moment(
-        datetime.fromisoformat(line["at"]), "StarterFunction", str(line["end"]), ", ".join(more)
-    )
+    at = datetime.fromisoformat(line["at"])
+    return TimelineEntry(at, "StarterFunction", str(line["end"]), ", ".join(more))
 
 
-_PASSED = frozenset({"Performed?", history.TELL_DEAD_LETTER, history.TELL_DECISION, "Decision"})
-"""States of which an entry tells nothing: what a choice chose, what comes next says."""
-
-
-def _is_told(step: Step) -> bool:
-    return not (step.what == "entered" and step.state in _PASSED)
+def _is_passed_over(step: Step) -> bool:
+    """Whether a step tells nothing: what a choice chose, what comes next says."""
+    states = ("Performed?", history.TELL_DEAD_LETTER, history.TELL_DECISION, "Decision")
+    return step.what == "entered" and step.state in states
 
 
 _LOOKED_UP = {
@@ -403,33 +366,35 @@ _LOOKED_UP = {
 _NO_ANSWER = ("no clear answer", "whether it had happened")
 
 
-def _step_moment(step: Step) -> Moment:
+def _step_entry(step: Step) -> TimelineEntry:
     detail = step.detail
     if step.what == "attempt":
-        return Moment(step.at, step.state, f"attempt {detail['number']}")
+        return TimelineEntry(step.at, step.state, f"attempt {detail['number']}")
     if step.what == "error":
-        return Moment(step.at, step.state, in_words(detail.get("error", "failed")), _cause(detail))
+        return TimelineEntry(
+            step.at, step.state, in_words(detail.get("error", "failed")), _cause(detail)
+        )
     if step.what == "looked_up":
         performed = detail["performed"]  # 1 is no yes, and an object no key
         told = _LOOKED_UP[performed] if isinstance(performed, bool) else _NO_ANSWER
-        return Moment(step.at, step.state, *told)
+        return TimelineEntry(step.at, step.state, *told)
     if step.what == "decision":
         by = f"by {detail['decided_by']}" if "decided_by" in detail else ""
         more = ", ".join(filter(None, [detail["note"], by]))
-        return Moment(step.at, step.state, f"decided: {detail['decision']}", more)
+        return TimelineEntry(step.at, step.state, f"decided: {detail['decision']}", more)
     if step.what == "ended":
         more = detail.get("outcome") or " ".join(
             filter(None, [detail.get("error"), _cause(detail)])
         )
-        return Moment(step.at, "execution", detail["status"], more)
-    return Moment(step.at, step.state or "execution", step.what)
+        return TimelineEntry(step.at, "execution", detail["status"], more)
+    return TimelineEntry(step.at, step.state or "execution", step.what)
 
 
 def _cause(detail: Record) -> str:
     return history.short_cause(detail.get("cause"))
 
 
-def _effect_moment(effect: Record, place: str | None) -> Moment:
+def _effect_entry(effect: Record, place: str | None) -> TimelineEntry:
     more = json.dumps(effect["description"], ensure_ascii=False) if effect["description"] else ""
     told = ", ".join(filter(None, [effect["effect_id"], more]))
-    return Moment(datetime.fromisoformat(effect["at"]), str(place), "acted on", told)
+    return TimelineEntry(datetime.fromisoformat(effect["at"]), str(place), "acted on", told)

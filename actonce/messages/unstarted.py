@@ -1,4 +1,4 @@
-"""What lies in UnstartedQueue: deliveries that could not be started."""
+"""Entries of UnstartedQueue: deliveries that could not be started."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ from actonce_core.records import timestamp
 from actonce_core.unstarted import SOURCE_ATTRIBUTES, has_room, unstarted_attributes, was_refused
 
 RECEIVED_TOO_OFTEN = "received_too_often"
-"""Reason of a message that SQS moved here itself, after `maxReceiveCount` receives."""
+"""The reason of a message that SQS moved here itself, after `maxReceiveCount` receives."""
 
 MEANINGS: Mapping[str, str] = {
     Reason.NOT_JSON: "its body is no JSON, or two parsers could read it differently",
@@ -37,10 +37,10 @@ MEANINGS: Mapping[str, str] = {
     RECEIVED_TOO_OFTEN: "the starter received it time and again and never finished",
 }
 REASONS = tuple(str(reason) for reason in MEANINGS)
-"""Why a delivery was not started; what each means is in `MEANINGS`."""
+"""Why a delivery was not started; `MEANINGS` explains each."""
 
 MOST_KEPT = 32 * 1024 * 1024
-"""Characters of bodies that are kept in memory for who wants them whole."""
+"""Most characters of whole bodies that are kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,12 @@ class Unstarted(Entry):
 
     @property
     def kind(self) -> Mapping[str, str]:
-        """What entries are grouped by."""
+        """See `Entry`."""
         return {"reason": self.reason}
 
     @property
     def ids(self) -> Mapping[str, str | None]:
-        """What it is named by, for machines."""
+        """See `Entry`."""
         return {"sqs_message_id": self.entry, "message_id": self.message_id}
 
     @property
@@ -82,7 +82,7 @@ class Unstarted(Entry):
         return self.reason == Reason.CONFLICT
 
     def texts(self) -> list[str]:
-        """What can be looked for in it: ids, detail, body."""
+        """The texts that `Narrowing.match` searches."""
         ids = (self.entry, self.source_message_id, self.message_id or "")
         return [*ids, self.detail, self.queued.body]
 
@@ -154,9 +154,9 @@ def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
 
 
 def _handed_on(queued: Queued) -> tuple[Attributes, int] | None:
-    """The producer's attributes and the receives, where the starter wrote them; else None.
+    """The producer's attributes and the receive count, if the starter wrote them; else None.
 
-    A producer may set attributes of these names itself, to whatever it likes.
+    A producer may set attributes of these names itself, to anything.
     """
     if not was_refused(queued.message_attributes.keys(), queued.text_attribute("reason")):
         return None
@@ -175,10 +175,10 @@ def _handed_on(queued: Queued) -> tuple[Attributes, int] | None:
 
 
 def named(queue: QueueReader, reader: MessageReader, name: str) -> list[Unstarted]:
-    """What lies in UnstartedQueue under a name, whole, the oldest first.
+    """The entries of UnstartedQueue with a name, whole, the oldest first.
 
     Args:
-        queue: UnstartedQueue; it is read whole.
+        queue: UnstartedQueue; all of it is read.
         reader: reads message ids.
         name: see `Unstarted.is_named`.
     """
@@ -187,7 +187,7 @@ def named(queue: QueueReader, reader: MessageReader, name: str) -> list[Unstarte
 
 
 def started_first(stack: Stack, message_id: str) -> Execution | str:
-    """The execution of a conflict's id; or in a sentence why its content cannot be compared."""
+    """The execution of a conflict's id; or a sentence on why its content cannot be compared."""
     if stack.ledger_table is not None:
         return "A ledger and a lease keep no content, so what came first cannot be compared."
     try:
@@ -205,14 +205,14 @@ def look(
     *,
     whole: bool = False,
 ) -> Listing[Unstarted]:
-    """Read the queue and keep what is meant.
+    """Read the queue and choose entries.
 
     Args:
-        queue: UnstartedQueue; it is read whole.
+        queue: UnstartedQueue; all of it is read.
         reader: reads message ids.
-        narrowing: what is meant; `match` is looked for in `Unstarted.texts`.
+        narrowing: which entries to choose; `match` searches `Unstarted.texts`.
         tell: see `QueueReader.messages`.
-        whole: whether bodies are kept, as long as they are `MOST_KEPT` characters together.
+        whole: whether to keep bodies, up to `MOST_KEPT` characters together.
     """
     found: list[Unstarted] = []
     kept = 0

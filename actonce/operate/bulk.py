@@ -1,4 +1,4 @@
-"""Acting on many entries of a queue at once: on those that were listed before, and no others."""
+"""Acting on many entries of a queue at once: on those that were listed, and no others."""
 
 import contextlib
 import threading
@@ -21,31 +21,31 @@ from actonce.terminal.errors import Failed
 from actonce_core.transient import patiently
 
 FAILED = "failed"
-"""How an entry ended that could not be acted on; nothing was changed."""
+"""The end of an entry that could not be acted on; nothing was changed."""
 
 UNKNOWN = "unknown"
-"""How an entry ended of which no answer says whether it was acted on."""
+"""The end of an entry where no answer tells whether it was acted on."""
 
 LOOK_SECONDS = 0.2
-"""How often it is told how far it is."""
+"""How often progress is reported."""
 
 IN_HAND_SECONDS = 10
-"""At a rate, no more are taken than are due within these."""
+"""With a rate, no more are received than are due within this time."""
 
 _RETRY_FOR = 120.0
-"""Seconds of throttling that a call among thousands lasts, on top of the SDK's own retries."""
+"""How long a throttled call is retried, on top of the SDK's own retries."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended(Generic[E]):
-    """What became of one of the entries.
+class BulkResult(Generic[E]):
+    """What became of one entry.
 
     Attributes:
         end: one word for machines.
         said: a sentence for the person who asked.
-        happened: what was asked for is so, or comes to be so.
+        happened: the request was carried out, or will be.
     """
 
     entry: E
@@ -60,27 +60,27 @@ class Ended(Generic[E]):
 
 @dataclass(eq=False)
 class Bulk(ABC, Generic[E]):
-    """Acts on every entry that was listed, each once, while it goes over the queue.
+    """Acts on every listed entry once, while it reads the queue.
 
-    What came since is left alone. An entry is held for about as long as its own end takes, what was
-    not listed until all is over: another reader finds it again soon, also after a kill. First acted
-    on, then deleted: a crash in between leaves the entry in the queue.
+    It leaves alone what came since. It holds an entry only while it acts on it, and what was not
+    listed until it ends: another reader finds it again soon, also after a kill. It acts first and
+    deletes then: a crash in between leaves the entry in the queue.
 
-    Ended early, or killed, it has acted on some and left the others as they were; begun again it
-    goes on. Of an entry that is done nothing is kept but what became of it.
+    Stopped early, or killed, it has acted on some and left the others as they were; run again, it
+    continues with those. Of a finished entry it keeps the result only.
 
     Attributes:
-        stack: whose.
-        listing: what is acted on.
+        stack: that has the queue.
+        listing: the entries to act on.
         rate: most entries a second.
         wait_for_others: see `QueueReader`.
-        kept_in: the file in which everything stands that was taken away; None: nothing was.
-        left_behind: how many messages are done, could not be deleted and come again; no harm is
-            done, but they count as waiting still.
+        kept_in: the file that has everything that was discarded; None: nothing was.
+        left_behind: how many messages are done and could not be deleted. They come again, which
+            does no harm, and still count as waiting.
     """
 
     gone: ClassVar = "It is no longer in the queue: somebody else acted on it. Look again."
-    """What to say of an entry that does not come."""
+    """What to say of an entry that was not received."""
 
     stack: Stack
     listing: Listing[E]
@@ -97,33 +97,33 @@ class Bulk(ABC, Generic[E]):
         entries = self.listing.entries
         self._listed = {name: one for one in entries for name in one.entries}
         self._missing = set(self._listed)
-        self._ends: dict[str, Ended[E] | None] = {one.entry: None for one in entries}
+        self._ends: dict[str, BulkResult[E] | None] = {one.entry: None for one in entries}
         self._stopping = threading.Event()
         self._rate_limiter = RateLimiter(self.rate, self._stopping.wait)
         self._lock = threading.Lock()
 
     @property
-    def ended(self) -> list[Ended[E]]:
-        """What became of the entries so far, in their order."""
+    def ended(self) -> list[BulkResult[E]]:
+        """The results so far, in the order of the entries."""
         return [end for end in self._ends.values() if end is not None]
 
     @property
     def counted(self) -> Mapping[str, int]:
-        """How many ended how so far; only what there is."""
+        """How many have ended so far, by their end."""
         return Counter(one.end for one in self.ended)
 
     def word(self, end: str) -> str:
-        """How people read an end."""
+        """A person's word for an end."""
         return end.replace("_", " ")
 
     @property
     def left(self) -> int:
-        """How many entries it did not come to: they are as they were."""
+        """How many entries it has not acted on: they are as they were."""
         return sum(end is None for end in self._ends.values())
 
     @property
     def notes(self) -> list[str]:
-        """What else is to be told, in sentences."""
+        """What else to say, in sentences."""
         told = []
         if self.left_behind:
             told.append(
@@ -137,16 +137,16 @@ class Bulk(ABC, Generic[E]):
         return told
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> None:
-        """Act.
+        """Act on the entries.
 
-        Whatever ends this early, Ctrl-C too, lets what is being acted on come to its end, and gives
-        back the rest.
+        Whatever stops it early, Ctrl-C too, it finishes the entries it has begun and gives back the
+        rest.
 
         Args:
-            tell: is told now and then how many have been seen to.
+            tell: is called now and then with how many are done.
 
         Raises:
-            ClientError: AWS says that this cannot be done, for this one and so for all others.
+            ClientError: AWS refuses this entry, and so all others.
         """
         if not self._missing:
             return
@@ -182,23 +182,23 @@ class Bulk(ABC, Generic[E]):
             self._end(name, FAILED, where, happened=False)
 
     def stop(self) -> None:
-        """Begin nothing more; `run` ends soon, and what it did not come to is as it was."""
+        """Begin no other entry; `run` ends soon and leaves the rest as it was."""
         self._stopping.set()
 
     @abstractmethod
     def _queue(self) -> str:
-        """URL of the queue where the entries lie."""
+        """URL of the queue that has the entries."""
 
     @abstractmethod
     def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:
-        """Act on listed messages of one receive, in their order; called in threads.
+        """Act on the listed messages of one receive, in order; called in threads.
 
-        It yields each that it has come to, and whether that is to be deleted; otherwise, as with
-        what it stops short of, it is given back.
+        It yields each message that it has acted on, and whether to delete it. The others are given
+        back.
         """
 
     def _act(self, mine: Sequence[Queued]) -> None:
-        """Act and delete; what was not come to is missing still."""
+        """Act and delete; messages that were not acted on stay missing."""
         go: list[Queued] = []
         try:
             for queued, goes in self._batch(mine):
@@ -217,7 +217,7 @@ class Bulk(ABC, Generic[E]):
                 self._could_not_delete(kept)
 
     def _could_not_delete(self, names: set[str]) -> None:
-        """Note what lies in the queue still, though it was acted on; SQS ids."""
+        """Note the messages, by SQS id, that were acted on and are still in the queue."""
         with self._lock:
             self.left_behind += len(names)
 
@@ -225,18 +225,18 @@ class Bulk(ABC, Generic[E]):
         """Note what became of an entry, by any of its SQS ids."""
         entry = self._listed[name]
         with self._lock:
-            self._ends[entry.entry] = Ended(entry, end, said, happened)
+            self._ends[entry.entry] = BulkResult(entry, end, said, happened)
 
     def _not_known(self, error: Exception) -> str | None:
-        """What to say of an entry that may be acted on though it ended so; None: it is not."""
+        """What to say of an entry that may be acted on despite this error; None: it is not."""
         raise NotImplementedError
 
     def _tried(self, name: str, call: Callable[[], T]) -> T | None:
-        """What a call for an entry came to, through throttling; None: it failed, which is noted.
+        """Call for an entry, through throttling; None: it failed, and that is its result.
 
         Raises:
-            Exception: it would fail for every other entry as well. Of this one it is noted only if
-                it may be acted on; otherwise it is as it was.
+            Exception: the call would fail for every other entry as well. This entry has a result
+                only if it may be acted on; otherwise it is as it was.
         """
         try:
             return self._through_throttling(call)

@@ -1,4 +1,4 @@
-"""Many entries of UnstartedQueue at once, taken away for good: those that were listed before."""
+"""Discarding many entries of UnstartedQueue at once: those that were listed."""
 
 import json
 import os
@@ -19,12 +19,12 @@ DISCARDED = "discarded"
 
 
 @dataclass(eq=False)
-class Discarding(Bulk[Unstarted]):
-    """Takes entries away for good, once each stands in a file.
+class BulkDiscard(Bulk[Unstarted]):
+    """Deletes entries, once each is in a file.
 
-    A line is on the disk before its entry is deleted. Whatever ends this in between leaves a line
-    whose entry is still there; discarded again, it has two. An entry that could not be deleted was
-    not discarded.
+    A line is on the disk before its entry is deleted. Whatever stops this in between leaves a line
+    whose entry is still in the queue; discarded again, the entry has two. An entry that could not
+    be deleted is not discarded.
 
     Attributes:
         reader: reads message ids.
@@ -40,11 +40,11 @@ class Discarding(Bulk[Unstarted]):
         return self.stack.unstarted_queue
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> None:
-        """Write a new file, and delete what stands in it.
+        """Write a new file, and delete the entries that are in it.
 
         Raises:
-            Failed: the file is there already, or cannot be written; what is in it may be deleted,
-                nothing else is.
+            Failed: the file exists, or cannot be written; entries that are in it may be deleted,
+                and no others are.
         """
         try:
             # Messages may be personal data.

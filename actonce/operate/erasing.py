@@ -1,7 +1,7 @@
-"""Erasing the content of a message that is over, wherever that harms nothing.
+"""Erasing the content of a message that has ended, wherever that does no harm.
 
-What remembers that the message was acted on stays: its row, and its execution with its name. While
-it is open, its content is what it is acted on by, so that nothing is erased before it has ended.
+What remembers that the message was acted on stays: its row, and its execution with its name. An
+open message is acted on by its content, so nothing is erased before it has ended.
 """
 
 from collections.abc import Sequence
@@ -34,13 +34,13 @@ _CLOCKS_DIFFER: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Erasing:
-    """What the stack holds of a message that is over.
+class Erasure:
+    """What the stack holds of a message that has ended, and can erase.
 
     Attributes:
         story: the message's.
-        row: names of attributes of its row that can go.
-        records: files of the records' bucket that hold its content, or may.
+        row: the attributes of its row to remove.
+        records: files in the records' bucket that have its content, or may have it.
     """
 
     stack: Stack
@@ -49,10 +49,10 @@ class Erasing:
     records: Sequence[Held]
 
     def run(self) -> int:
-        """Erase it; how many records are other ones now. Ended early, it can be run again.
+        """Erase it; returns how many records it changed. Interrupted, it can be run again.
 
         Raises:
-            Failed: the row is another one since it was read, or a file was written meanwhile.
+            Failed: the row has changed since it was read, or somebody else wrote a file.
         """
         if self.row:
             self._erase_in_row()
@@ -80,7 +80,7 @@ class Erasing:
             raise Failed("Its row is open again: nothing was erased. Look again.") from error
 
     def kept(self) -> list[tuple[str, str]]:
-        """Where something of the message stays, and what, until when or why."""
+        """Where something of the message stays, and what, and until when or why."""
         outputs, story = self.stack.outputs, self.story
         ended = story.execution.stopped_at if story.execution is not None else None
         gone = f"{ended + EXECUTIONS_KEPT:%Y-%m-%d}" if ended else "90 days after its end"
@@ -108,7 +108,7 @@ class Erasing:
         return [(place, told) for place, told in places if place is not None]
 
 
-def look(stack: Stack, message_id: str) -> Erasing:
+def look(stack: Stack, message_id: str) -> Erasure:
     """Find what can be erased of a message; changes nothing.
 
     Args:
@@ -116,8 +116,7 @@ def look(stack: Stack, message_id: str) -> Erasing:
         message_id: the producer's id, or the name of its execution.
 
     Raises:
-        Failed: the stack does not know the message, or it is open or can be continued, or nobody
-            can tell.
+        Failed: the stack does not know the message, or it is or may be open, or can be continued.
     """
     story = read_story(stack, message_id, log=False)
     if not story.is_known:
@@ -129,7 +128,7 @@ def look(stack: Stack, message_id: str) -> Erasing:
         seen = (story.fingerprint or {}).get("first_seen")
         since = (datetime.fromisoformat(seen) - _CLOCKS_DIFFER).date() if seen else None
         found = erasing.held(stack.aws.client("s3"), bucket, story.message_id, since)
-    return Erasing(stack, story, [one for one in _CONTENT_OF_ROW if one in row], found)
+    return Erasure(stack, story, [one for one in _CONTENT_OF_ROW if one in row], found)
 
 
 def _refuse_open(stack: Stack, story: Story) -> None:

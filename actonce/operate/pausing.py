@@ -1,20 +1,19 @@
 """Pausing a stack: messages wait in RequestsQueue, where waiting is free.
 
-The event source mapping is disabled; and tags on RequestsQueue say so to whoever asks, since when,
-by whom and why.
+A pause disables the event source mapping, and tags RequestsQueue with its time, author and reason.
 
-Invariant: the tags are written first and removed last. Interrupted in between, or with somebody
-enabling the mapping, by hand or by a deployment, the stack says that it is paused while it is not,
-which `actonce status` tells, and pausing or resuming it mends. The other way round, nothing is
-taken and nobody said pause, it can be for the moment in which one pauses and another resumes: who
-pauses looks at the tags again once the mapping is disabled, and `actonce status` tells it.
+Invariant: the tags are written first and removed last. After an interruption in between, or when
+somebody enables the mapping, by hand or by a deployment, the tags say that the stack is paused
+while it is not; `actonce status` shows that, and pausing or resuming mends it. The opposite, a
+disabled mapping without tags, is possible only for the moment in which one person pauses and
+another resumes: `pause` reads the tags again once the mapping is disabled.
 """
 
 import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from actonce.queues.standing import PAUSED_BY, PAUSED_NOTE, PAUSED_SINCE, Pause, find_pause
+from actonce.queues.queue_state import PAUSED_BY, PAUSED_NOTE, PAUSED_SINCE, Pause, find_pause
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 
@@ -45,7 +44,7 @@ class Feed:
 
 
 def feeds(stack: Stack) -> list[Feed]:
-    """What RequestsQueue feeds in this stack."""
+    """The event source mappings of the stack's RequestsQueue."""
     queue = stack.sqs.get_queue_attributes(
         QueueUrl=stack.requests_queue, AttributeNames=["QueueArn"]
     )["Attributes"]["QueueArn"]
@@ -60,11 +59,11 @@ def feeds(stack: Stack) -> list[Feed]:
 
 
 def pause(stack: Stack, *, by: str, note: str, now: datetime) -> Pause:
-    """Pause the stack; once more, it stays paused as it was.
+    """Pause the stack; a stack that is paused stays as it was.
 
     Args:
-        stack: whose queue is to keep its messages.
-        by: who does it.
+        stack: to pause.
+        by: who pauses it.
         note: why; may be empty.
         now: the time.
 
@@ -78,7 +77,7 @@ def pause(stack: Stack, *, by: str, note: str, now: datetime) -> Pause:
             tags = {PAUSED_SINCE: new.since, PAUSED_BY: new.by, PAUSED_NOTE: new.note}
             stack.sqs.tag_queue(QueueUrl=stack.requests_queue, Tags=tags)
         _enable(stack, enabled=False)
-        # Somebody who resumed it meanwhile removed the tags last.
+        # Whoever resumed it meanwhile removed the tags last.
         after = find_pause(stack.sqs, stack.requests_queue)
         if after is not None:
             return after
@@ -88,10 +87,10 @@ def resume(stack: Stack) -> Pause | None:
     """Let the stack take messages again.
 
     Returns:
-        How it was paused; None: it was not.
+        The pause that ends; None: there was none.
 
     Raises:
-        ClientError: it may be paused still; resume it again.
+        ClientError: it may still be paused; resume it again.
     """
     found = find_pause(stack.sqs, stack.requests_queue)
     _enable(stack, enabled=True)

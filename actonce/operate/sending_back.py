@@ -1,4 +1,4 @@
-"""Many entries of UnstartedQueue at once, on their way back: those that were listed before."""
+"""Sending many entries of UnstartedQueue back at once: those that were listed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ SENT_BACK = "sent_back"
 
 
 @dataclass(eq=False)
-class SendingBack(Bulk[Unstarted]):
+class BulkSendBack(Bulk[Unstarted]):
     """Sends entries back to RequestsQueue as their producers sent them.
 
-    Of a FIFO queue each message group keeps its order: where one cannot be sent back, what stands
-    behind it stays as well.
+    A message group of a FIFO queue keeps its order: where a message cannot be sent back, those
+    behind it stay as well.
 
     Attributes:
         reader: reads message ids.
@@ -58,7 +58,7 @@ class SendingBack(Bulk[Unstarted]):
             yield queued, is_sent
 
     def _is_sent_back(self, entry: Unstarted) -> bool:
-        """Send one back, and note what became of it; sent twice, it is a duplicate of itself."""
+        """Send one back, and note the result; sent twice, it is a duplicate of itself."""
         stack = self.stack
         sent = self._tried(entry.entry, lambda: send_back(stack.sqs, stack.requests_queue, entry))
         if sent is None:
@@ -73,13 +73,13 @@ class SendingBack(Bulk[Unstarted]):
 
 
 def send_back(sqs: "SQSClient", requests_queue: str, entry: Unstarted) -> str:
-    """Send an entry to RequestsQueue as its producer sent it; SQS's new id of it.
+    """Send an entry to RequestsQueue as its producer sent it; returns its new SQS id.
 
-    To be deleted afterwards: a crash between the two leaves the message in both queues, and the
-    execution's name makes a duplicate of one of them. The other way round it would be lost.
+    The caller deletes it afterwards: a crash in between leaves the message in both queues, and the
+    execution's name makes one of them a duplicate. Deleted first, it could be lost.
 
     Raises:
-        Failed: it cannot be sent back with the id that it had.
+        Failed: it cannot be sent back with the message id that it had.
     """
     if entry.id_is_lost:
         raise Failed(
@@ -110,15 +110,15 @@ def attributes_again(
     ids: Mapping[str, str | None],
     message_id: str | None,
 ) -> Attributes | None:
-    """Attributes to send a message with again: its own, and the ids that SQS now gives it anew.
+    """The attributes to send a message again with: its own, and the ids that SQS gave it first.
 
-    The id that its message id comes from goes with it, for it may have been started before; another
-    one where there is room.
+    SQS gives it new ones. The id that its message id comes from must go with it, for it may have
+    been started before; the other goes where there is room.
 
     Args:
         body: of the message.
         own: its producer's attributes, in a Lambda event's form.
-        ids: what SQS gave it first, by the names of their attributes; None where there is none.
+        ids: SQS's first ids, by the names of their attributes; None where there is none.
         message_id: its message id.
 
     Returns:

@@ -1,4 +1,4 @@
-"""How a stack is: whether it takes messages, what waits where, and what is wrong with it."""
+"""A stack's status: whether it takes messages, what waits where, and what is wrong."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.message_summary import REDRIVEN_FOR
-from actonce.messages.recent import Ended, page
+from actonce.messages.recent import EndedMessages, page
 from actonce.operate.pausing import Feed, feeds
-from actonce.queues.standing import Depth, Pause, depth_of, find_pause, highest_ages
+from actonce.queues.queue_state import Depth, Pause, depth_of, find_pause, highest_ages
 from actonce.records import audit_summary
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FAILS_WITHIN = timedelta(minutes=30)
-"""What keeps failing has failed within these, as StarterFailedDeliveriesAlarm has it."""
+"""What keeps failing failed within this time; StarterFailedDeliveriesAlarm uses the same."""
 
 MOST_LOOKED_UP = 10
 """Executions that failed, each by a DescribeExecution. AWS allows an account some ten a second, so
@@ -35,8 +35,8 @@ MOST_COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """So many; `more`: not all were counted, so there may be more."""
+class Count:
+    """A number; `more`: not all were counted, so there may be more."""
 
     count: int
     more: bool = False
@@ -47,23 +47,23 @@ class Executions:
     """The state machine's executions that are not finished, by the newest `MOST_COUNTED`.
 
     Attributes:
-        at_work: that have run for no longer than one attempt may take.
-        retrying: that have run for longer and have no letter in DeadLetterQueue, as SQS counts
-            them, about: an attempt failed, and the provider is waited for.
-        aborted: that somebody stopped, not too long ago for Step Functions to continue them.
-        failed: likewise, that failed before anybody had decided, of the newest `MOST_LOOKED_UP`
-            that failed: only its error tells one from what a person rejected.
+        at_work: have run for no longer than one attempt may take.
+        retrying: have run for longer and have no letter in DeadLetterQueue, by SQS's estimate: an
+            attempt failed, and they wait for the provider.
+        aborted: somebody stopped them, and Step Functions can still continue them.
+        failed: failed before anybody had decided, and can still be continued; of the newest
+            `MOST_LOOKED_UP`, for only its error tells one from what a person rejected.
     """
 
-    at_work: Counted
-    retrying: Counted
-    aborted: Counted
-    failed: Counted = Counted(0)
+    at_work: Count
+    retrying: Count
+    aborted: Count
+    failed: Count = Count(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """An alarm that is on: its name, and since when (UTC)."""
+    """An alarm that is on, and since when (UTC)."""
 
     name: str
     since: datetime
@@ -71,20 +71,18 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A stack's.
+    """The status of a stack.
 
     Attributes:
         stack: its name.
-        pause: None where it is not paused, or that could not be seen.
-        feeds: what its queue feeds; nothing where that could not be seen.
+        pause: None: it is not paused, or that could not be seen.
+        feeds: what its queue feeds; empty if that could not be seen.
         queues: by `requests`, `unstarted` and `dead_letters`.
-        account: its number.
-        region: its name.
-        embedded_at: where the embedded AWS listens; None: it is not there.
-        version: of the release that it was deployed from; None: it does not say it.
-        strategy: the parameter Strategy; None: it does not say it.
-        executions: None where there are none, or they could not be seen.
-        alarms: that are on; None: they could not be seen, or CloudWatch has no data for any yet.
+        embedded_at: the address of the embedded AWS; None: the stack is on AWS.
+        version: of the release that it was deployed from; None: the stack does not say.
+        strategy: the parameter Strategy; None: the stack does not say.
+        executions: None: there are none, or they could not be seen.
+        alarms: those that are on; None: they could not be seen, or have no data yet.
         audited: of the last audit's summary `from` and `to` (the days that it judged),
             `generated_at`, `sentence` and `exit_status`, `complete_until` and `not_yet_judged`
             (null: heartbeats tell neither), with its age in seconds and its severity
@@ -112,7 +110,7 @@ class Status:
 
     @property
     def waiting_for_decision(self) -> int:
-        """Letters in DeadLetterQueue, by SQS's own count, which is about right."""
+        """Letters in DeadLetterQueue, by SQS's estimate."""
         return _all(self.queues["dead_letters"])
 
     @property
@@ -122,76 +120,65 @@ class Status:
 
     @property
     def waits_for(self) -> Literal["person", "provider"] | None:
-        """Who has to act before all is finished; None: nobody, as far as was seen."""
-        told = self.executions
-        stopped = told.aborted.count + told.failed.count if told else 0
+        """Who has to act before everything is finished; None: nobody, as far as was seen."""
+        counts = self.executions
+        stopped = counts.aborted.count + counts.failed.count if counts else 0
         if self.waiting_for_decision or self.not_started or stopped:
             return "person"
         is_failing = self.oldest_failed_seconds is not None
-        return "provider" if is_failing or (told and told.retrying.count) else None
+        return "provider" if is_failing or (counts and counts.retrying.count) else None
 
     @property
     def is_seen_whole(self) -> bool:
-        """Whether nobody has to act where `waits_for` says so; it may be that not all was seen."""
-        told = self.executions
-        waiting = () if told is None else (told.retrying, told.aborted, told.failed)
+        """Whether `waits_for` rests on everything; otherwise somebody may have to act after all."""
+        counts = self.executions
+        waiting = () if counts is None else (counts.retrying, counts.aborted, counts.failed)
         return not any(one.more for one in waiting) and "executions" not in self.not_seen
 
     @property
     def is_stopped_without_pause(self) -> bool:
-        """Nothing is taken, and nobody said pause: what the queue feeds was disabled by others."""
+        """Whether others disabled what the queue feeds: nothing is taken, without a pause."""
         off = all(one.is_disabled for one in self.feeds)
         is_seen = self.not_seen.keys().isdisjoint(("pause", "feeds"))
         return self.pause is None and off and is_seen
 
     @property
     def is_fed_all_the_same(self) -> bool:
-        """It says that it is paused, and messages are taken: the mapping was enabled by others.
-
-        A deployment does that where it makes the mapping anew, or changes it.
-        """
+        """Whether others enabled the mapping in a pause; a deployment that changes it does."""
         return self.pause is not None and any(one.is_enabled for one in self.feeds)
 
     def as_json(self) -> dict[str, Any]:
         """For machines; fields may be added."""
-        return {
-            "stack": self.stack,
-            "account": self.account,
-            "region": self.region,
-            "embedded_at": self.embedded_at,
-            "version": self.version,
-            "strategy": self.strategy,
-            "paused": asdict(self.pause) if self.pause else None,
+        fields = asdict(self)
+        alarms = self.alarms and [
+            {"name": one.name, "since": timestamp(one.since)} for one in self.alarms
+        ]
+        return fields | {
+            "paused": fields.pop("pause"),
             "fed_all_the_same": self.is_fed_all_the_same,
             "stopped_without_pause": self.is_stopped_without_pause,
             "feeds": [{"function": one.function, "state": one.state} for one in self.feeds],
             "waits_for": self.waits_for,
             "waiting_for_decision": self.waiting_for_decision,
             "not_started": self.not_started,
-            "executions": asdict(self.executions) if self.executions else None,
-            "queues": {name: asdict(depth) for name, depth in self.queues.items()},
-            "alarms": None
-            if self.alarms is None
-            else [{"name": one.name, "since": timestamp(one.since)} for one in self.alarms],
-            "last_audit": self.audited,
-            "not_seen": dict(self.not_seen),
-            "oldest_failed_seconds": self.oldest_failed_seconds,
+            "alarms": alarms,
+            "last_audit": fields.pop("audited"),
         }
 
 
 def status(
-    stack: Stack, now: datetime, own_audit: Path | None = None, known: Ended | None = None
+    stack: Stack, now: datetime, own_audit: Path | None = None, known: EndedMessages | None = None
 ) -> Status:
-    """Look at the stack; it receives nothing, so it hides no message from anybody.
+    """Read a stack's status; it receives no message, so it hides none from others.
 
     Args:
-        stack: to look at.
+        stack: to read.
         now: the time.
-        own_audit: the folder of an audit's results that are of this stack; None: what its daily
-            audit left counts.
+        own_audit: the folder of an audit's results of this stack; None: those of its daily audit.
+        known: messages that earlier calls looked up.
 
     Raises:
-        ClientError: queues may not be looked at.
+        ClientError: the queues cannot be read.
     """
     queues = {
         "requests": stack.requests_queue,
@@ -208,13 +195,18 @@ def status(
         )
         fed = threads.submit(_seen, not_seen, "feeds", lambda: feeds(stack))
         failing = threads.submit(_oldest_failed, stack, now)
-        listed = threads.submit(_seen, not_seen, "executions", lambda: _listed(stack, now, known))
+
+        def letters() -> int:
+            return _all(depths["dead_letters"].result())
+
+        executions = threads.submit(
+            _seen, not_seen, "executions", lambda: _executions(stack, now, known, letters)
+        )
         alarms = threads.submit(_seen, not_seen, "alarms", lambda: _alarms(stack))
         audited = threads.submit(
             _seen, not_seen, "last_audit", lambda: _audited(stack, own_audit, now)
         )
     region, account = stack.region_and_account
-    found = {name: depth.result() for name, depth in depths.items()}
     return Status(
         stack=stack.called,
         account=account,
@@ -224,8 +216,8 @@ def status(
         strategy=stack.outputs.get("Strategy"),
         pause=pause.result(),
         feeds=tuple(fed.result() or ()),
-        queues=found,
-        executions=_executions(listed.result(), _all(found["dead_letters"])),
+        queues={name: depth.result() for name, depth in depths.items()},
+        executions=executions.result(),
         alarms=alarms.result(),
         audited=audited.result(),
         oldest_failed_seconds=failing.result(),
@@ -234,7 +226,7 @@ def status(
 
 
 def _seen(not_seen: dict[str, str], name: str, look: Callable[[], T | None]) -> T | None:
-    """What a look found; where it is not allowed, or fails, why."""
+    """What `look` returns; None if it fails, with the reason in `not_seen`."""
     try:
         return look()
     except (ClientError, BotoCoreError, Failed) as error:
@@ -242,19 +234,14 @@ def _seen(not_seen: dict[str, str], name: str, look: Callable[[], T | None]) -> 
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """What ListExecutions told: of those that run, how many may be in their first attempt."""
+def _executions(
+    stack: Stack, now: datetime, known: EndedMessages | None, letters: Callable[[], int]
+) -> Executions | None:
+    """Count them; None behind a ledger or a lease, where that would read the whole table.
 
-    young: int
-    old: int
-    more: bool
-    aborted: Counted
-    failed: Counted
-
-
-def _listed(stack: Stack, now: datetime, known: Ended | None) -> _Listed | None:
-    """Rows of a ledger or a lease are not counted: that would read their whole table.
+    Of what has run for long, each letter is of one that waits for a decision and not for more. As
+    soon as an attempt has ended a letter may be there, but most are older: where not all that runs
+    was listed, letters beyond are of what was not.
 
     Raises:
         Failed: the stack does not say for how long an attempt may take.
@@ -267,19 +254,23 @@ def _listed(stack: Stack, now: datetime, known: Ended | None) -> _Listed | None:
     first_attempt_since = now - timedelta(seconds=int(seconds)) - _STARTED_WITHIN
     running, more = _page(stack, "RUNNING")
     young = sum(one["startDate"] >= first_attempt_since for one in running)
+    old = len(running) - young
     aborted, more_aborted = _page(stack, "ABORTED")
     since = now - REDRIVEN_FOR
     continued = sum(one["stopDate"] >= since for one in aborted)
-    is_cut = more_aborted and continued == len(aborted)
     failed = page(stack, status="FAILED", between=(since, None), limit=MOST_LOOKED_UP, known=known)
     states = [one.state for one in failed.messages]
-    undecided = Counted(states.count("failed"), failed.cursor is not None or "ended" in states)
-    old = len(running) - young
-    return _Listed(young, old, more, Counted(continued, is_cut), undecided)
+    beyond = 0 if more else max(0, letters() - old)
+    return Executions(
+        at_work=Count(max(0, young - beyond), more and not old),
+        retrying=Count(max(0, old - letters()), more),
+        aborted=Count(continued, more_aborted and continued == len(aborted)),
+        failed=Count(states.count("failed"), failed.cursor is not None or "ended" in states),
+    )
 
 
 _STARTED_WITHIN = timedelta(seconds=5)
-"""What PerformEffect's time-out adds to the function's own."""
+"""What PerformEffect's time-out adds to the function's."""
 
 
 def _page(stack: Stack, status: "ExecutionStatusType") -> tuple[list[Any], bool]:
@@ -290,25 +281,8 @@ def _page(stack: Stack, status: "ExecutionStatusType") -> tuple[list[Any], bool]
     return list(answer["executions"]), bool(answer.get("nextToken"))
 
 
-def _executions(listed: _Listed | None, letters: int) -> Executions | None:
-    """Of what has run for long, each letter is of one that waits for a decision and not for more.
-
-    So soon as an attempt has ended a letter may be there, but most are older: where not all that
-    runs was listed, letters beyond are of what was not.
-    """
-    if listed is None:
-        return None
-    beyond = 0 if listed.more else max(0, letters - listed.old)
-    return Executions(
-        at_work=Counted(max(0, listed.young - beyond), listed.more and not listed.old),
-        retrying=Counted(max(0, listed.old - letters), listed.more),
-        aborted=listed.aborted,
-        failed=listed.failed,
-    )
-
-
 def _alarms(stack: Stack) -> tuple[Alarm, ...] | None:
-    """The alarms that tell the stack's topic, and are on; None: none has any data yet."""
+    """The alarms on the stack's topic that are on; None: none has any data yet."""
     topic = stack.outputs["AlarmTopicArn"]
     pages = stack.aws.client("cloudwatch").get_paginator("describe_alarms")
     told = [

@@ -11,8 +11,8 @@ class RateLimiter:
     Invariant: in any span of `s` seconds no more than `rate * s` messages plus one batch.
 
     Args:
-        rate: messages a second; None: as many as there can be.
-        sleep: waits so many seconds; true if all is being stopped.
+        rate: messages a second; None: as many as possible.
+        sleep: waits so many seconds; true if everything is being stopped.
         clock: seconds, monotonic.
     """
 
@@ -29,7 +29,7 @@ class RateLimiter:
         self._free_at = clock()
 
     def wait(self, messages: int = 1) -> bool:
-        """Wait until these messages may go; False if they may not, for all is being stopped."""
+        """Wait until these messages may go; False: they may not, everything is being stopped."""
         with self._lock:
             now = self._clock()
             turn = max(now, self._free_at)

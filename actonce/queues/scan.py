@@ -6,10 +6,10 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -136,7 +136,7 @@ def held_by_another(number: int) -> str:
 def receive(sqs: "SQSClient", queue_url: str, hold: int, *, most: int = 10) -> list[Queued]:
     """Up to `most` messages (1 to 10), held for `hold` seconds.
 
-    None also where as many are in flight as SQS allows: 120,000, of a FIFO queue 20,000.
+    None where as many are in flight as SQS allows: 120,000, of a FIFO queue 20,000.
     """
     try:
         answer = sqs.receive_message(
@@ -155,7 +155,7 @@ def receive(sqs: "SQSClient", queue_url: str, hold: int, *, most: int = 10) -> l
 
 
 def _is_one_server(sqs: "SQSClient") -> bool:
-    """Whether it is an emulator on this machine, which knows at once all that there is."""
+    """Whether it is an emulator on this machine, one server that knows every message."""
     return urlsplit(sqs.meta.endpoint_url).hostname in ("127.0.0.1", "localhost", "::1")
 
 
@@ -183,22 +183,22 @@ def _side_by_side(act: Callable[[_T], _R], on: Sequence[_T]) -> list[_R]:
         return list(threads.map(act, on))
 
 
-class QueueReader:
-    """Takes hold of every message of a queue, and gives back what is not deleted.
+class QueueReader(AbstractContextManager["QueueReader"]):
+    """Receives every message of a queue, and gives back those that are not deleted.
 
-    Two readers at once hide messages from each other. So a reader goes round again, after it gave
-    everything back, until a round brings nothing new and nobody else holds anything; at most until
-    what a dead reader held must have come back. A round that has everything, nothing visible left
-    and nothing held by others, is the last one too, so that a long queue is read once.
+    Two readers at once hide messages from each other. So a reader gives everything back and starts
+    another round, until a round brings nothing new and nobody else holds anything; at most until
+    what a dead reader held must have come back. A round that leaves nothing visible, with nothing
+    held by others, is the last one too, so that a long queue is read once.
 
-    A context manager: whatever ends the block, what is held is given back.
+    A context manager: whatever ends the block, it gives back what it holds.
 
     Args:
-        wait_for_others: seconds after which what others hold is waited for no more; None for as
-            long as a reader like this one may hold it.
-        in_hand: for who ends messages as they come: about so many are taken at a time, each is
-            held no longer than those take, and news lets the reader wait for others anew. None for
-            who wants all of them held until the block ends.
+        wait_for_others: how many seconds to wait for what others hold; None: as long as a reader
+            like this one may hold it.
+        in_hand: for a caller that finishes messages as they come: about so many are received at a
+            time, each is held no longer than those take, and a new message restarts the wait for
+            others. None: all of them are held until the block ends.
     """
 
     def __init__(
@@ -219,15 +219,7 @@ class QueueReader:
         self.expected = 0
         """Once `messages` has begun: about how many there are to read."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._give_back()
 
     def messages(self, tell: Callable[[int], None] = lambda _: None) -> Iterator[Queued]:

@@ -1,5 +1,6 @@
 """Sending the lines of a file to RequestsQueue, each as one message, verbatim."""
 
+import hashlib
 import math
 import random
 import re
@@ -7,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 
@@ -16,6 +17,9 @@ from botocore.exceptions import ClientError
 
 from actonce.queues.rate import RateLimiter
 from actonce.terminal.errors import Failed
+from actonce_core.delivery import Delivery
+from actonce_core.execution import execution_name
+from actonce_core.message import MessageReader, Refusal
 from actonce_core.transient import error_code, is_transient, is_transient_code
 
 if TYPE_CHECKING:
@@ -40,14 +44,14 @@ _ONE_OF_THE_MESSAGES: Final = frozenset(
 
 
 class Fifo(TypedDict, total=False):
-    """What SendMessage needs besides on a FIFO queue."""
+    """The parameters of SendMessage that only a FIFO queue needs."""
 
     MessageGroupId: str
     MessageDeduplicationId: str
 
 
 def for_fifo(queue_url: str, group: str | None, deduplication_id: str) -> Fifo:
-    """What a message needs besides on this queue; nothing on a standard one."""
+    """The parameters that a FIFO queue needs; none for a standard queue."""
     if not queue_url.endswith(".fifo"):
         return {}
     return {"MessageGroupId": group or "none", "MessageDeduplicationId": deduplication_id}
@@ -80,9 +84,9 @@ class NotSent:
     reason: str
 
 
-End = Accepted | NotSent
-Report = Callable[[Sequence[End]], None]
-"""Told of lines that came to their end. Called from several threads, one call per batch."""
+LineResult = Accepted | NotSent
+Report = Callable[[Sequence[LineResult]], None]
+"""Called with the results of lines, from several threads, once per batch."""
 
 
 def read_lines(source: IO[bytes]) -> Iterator[Line | NotSent]:
@@ -129,12 +133,63 @@ def _too_long(number: int, size: int) -> NotSent:
     return NotSent(number, f"It has {size:,} bytes; SQS takes at most {MAX_BYTES:,}.")
 
 
+Group = Callable[[str], str | Refusal]
+"""Finds the message group of a line by its text; or says why it has none."""
+
+
+def group_named(where: str) -> Group:
+    """A group as a command line names it: `body:<JMESPath>`, or a text that is every line's.
+
+    Raises:
+        ValueError: the JMESPath cannot be understood.
+    """
+    if not where.startswith("body:"):
+        return lambda _: where
+    reader = MessageReader(where)
+
+    def find(body: str) -> str | Refusal:
+        message = reader.read(Delivery("", body, {}, {}))
+        return message if isinstance(message, Refusal) else message.message_id
+
+    return find
+
+
+def _content_hash(body: str) -> str:
+    """SHA-256: what SQS takes, too, where the queue deduplicates by content."""
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
+def with_fifo_ids(
+    lines: Iterable[Line | NotSent],
+    group_of: Group,
+    deduplication_id: Callable[[str], str] = _content_hash,
+) -> Iterator[Line | NotSent]:
+    """The lines with the ids that a FIFO queue asks for; a line without a group is not sent.
+
+    Args:
+        lines: as they were read.
+        group_of: finds a line's message group. It is sent in a form that SQS takes (128 characters,
+            letters, digits and punctuation); two groups never get the same form.
+        deduplication_id: makes a line's, of at most 128 letters and digits; with another one the
+            same line is not deduplicated by SQS.
+    """
+    for line in lines:
+        group = group_of(line.body) if isinstance(line, Line) else ""
+        if isinstance(line, NotSent):
+            yield line
+        elif isinstance(group, Refusal):
+            yield NotSent(line.number, group.detail)
+        else:
+            ids = (execution_name(group), deduplication_id(line.body))
+            yield replace(line, fifo=Fifo(MessageGroupId=ids[0], MessageDeduplicationId=ids[1]))
+
+
 def batches(
     lines: Iterable[Line], most: int = MAX_BATCH, apart: Callable[[Line], object] = id
 ) -> Iterator[list[Line]]:
-    """Put lines together, in their order, as SQS takes them: 1 MiB in total.
+    """Put lines into batches, in order, that SQS takes: 1 MiB in total.
 
-    Of those for which `apart` says the same there is one in a batch.
+    A batch has at most one of the lines for which `apart` returns the same.
     """
     batch: list[Line] = []
     size = 0
@@ -150,18 +205,18 @@ def batches(
 
 
 class NoAnswer(Failed):
-    """SQS, or the way to it, is gone: what is left has nowhere to go."""
+    """SQS cannot be reached, so the rest cannot be sent."""
 
 
 @dataclass(slots=True)
-class _Answered:
-    """What one attempt came to.
+class _BatchResult:
+    """The result of one attempt.
 
     Attributes:
         accepted: lines that SQS took, each with its SQS id.
-        refused: lines that it would refuse again, each with the reason.
-        again: lines to be sent again, each with the reason.
-        any_answer: SQS answered at all.
+        refused: lines that SQS would refuse again, each with the reason.
+        again: lines to send again, each with the reason.
+        any_answer: whether SQS answered at all.
     """
 
     accepted: list[tuple[Line, str]] = field(default_factory=list)
@@ -171,16 +226,16 @@ class _Answered:
 
 
 class Sender:
-    """Sends lines to a queue; what SQS was too busy for again, with back-off and full jitter.
+    """Sends lines to a queue, and again where SQS was too busy, with back-off and full jitter.
 
-    A message may be in the queue twice if SQS took it and its answer was lost. That is what the
-    execution's name is for.
+    A message may be in the queue twice if SQS took it and its answer was lost. The execution's name
+    makes one of them a duplicate.
 
     Args:
         sqs: a client.
-        queue_url: where to.
-        rate: messages a second at most, attempts counted; None: as many as there can be.
-        retry_for: seconds after which what a batch could not send is given up.
+        queue_url: where to send.
+        rate: most messages a second, attempts counted; None: as many as possible.
+        retry_for: seconds after which a batch gives up what it could not send.
     """
 
     def __init__(
@@ -200,18 +255,25 @@ class Sender:
         self._answered_at = -math.inf
 
     def send_all(self, lines: Iterable[Line | NotSent], report: Report) -> None:
-        """Send every line, several batches side by side, in no particular order.
+        """Send every line: to a FIFO queue in order, to a standard one several batches at a time.
 
         However this ends, nothing is sent any more once the batches in flight are answered.
+
+        Args:
+            lines: for a FIFO queue as `with_fifo_ids` gives them.
+            report: see `Report`.
 
         Raises:
             ClientError: nothing can be sent (no such queue, not allowed).
             NoAnswer: nobody answers any more. What was accepted until then has been reported.
         """
+        if self._queue_url.endswith(".fifo"):
+            self._send_in_order(lines, report)
+            return
         pending: set[Future[None]] = set()
         with ThreadPoolExecutor(BATCHES_IN_FLIGHT, thread_name_prefix="send") as threads:
             try:
-                for batch in batches(self._sendable(lines, report), self._most):
+                for batch in batches(_sendable(lines, report), self._most):
                     if len(pending) == BATCHES_IN_FLIGHT:
                         pending = _settle(pending)
                     pending.add(threads.submit(self.send, batch, report))
@@ -221,24 +283,35 @@ class Sender:
                 self._stop.set()
                 raise
 
-    def _sendable(self, lines: Iterable[Line | NotSent], report: Report) -> Iterator[Line]:
-        for read in lines:
-            line = self.prepared(read) if isinstance(read, Line) else read
-            if isinstance(line, Line):
-                yield line
-            else:
-                report([line])
+    def _send_in_order(self, lines: Iterable[Line | NotSent], report: Report) -> None:
+        """Send one batch after another, with at most one message of each group in a batch.
 
-    def prepared(self, line: Line) -> Line | NotSent:
-        """The line as it is sent, or why it is not."""
-        return line
+        Invariant: no message is sent before SQS took the one before it in its group; of a group
+        whose message was given up nothing more is sent. Repeated, a message has the same
+        deduplication id; what SQS no longer deduplicates after five minutes, the execution's name
+        or the row still does.
+        """
+        given_up: set[str] = set()
+        groups: dict[int, str] = {}
+
+        def watched(results: Sequence[LineResult]) -> None:
+            given_up.update(groups[one.number] for one in results if isinstance(one, NotSent))
+            report(results)
+
+        for batch in batches(_sendable(lines, report), self._most, apart=_group):
+            groups = {line.number: _group(line) for line in batch}
+            held = [line.number for line in batch if _group(line) in given_up]
+            reason = "A message before it in its group was not sent."
+            if held:
+                report([NotSent(number, reason) for number in held])
+            self.send([line for line in batch if line.number not in held], watched)
 
     def send(self, batch: Sequence[Line], report: Report) -> None:
-        """Send one batch until each of its messages came to its end, or all is being stopped.
+        """Send one batch until each of its messages has a result, or everything is stopped.
 
         Raises:
             ClientError: nothing can be sent.
-            NoAnswer: SQS answered nobody in all that time, so the next batch will fare no better.
+            NoAnswer: SQS answered no batch in all that time, so it would not answer the next.
         """
         left, attempt, began = list(batch), 0, math.inf
         while left and self._rate_limiter.wait(len(left)):
@@ -247,7 +320,9 @@ class Sender:
             at, now = datetime.now(UTC), time.monotonic()
             if answered.any_answer:
                 self._answered_at = now
-            ends: list[End] = [Accepted(line, its_id, at) for line, its_id in answered.accepted]
+            ends: list[LineResult] = [
+                Accepted(line, its_id, at) for line, its_id in answered.accepted
+            ]
             ends += [NotSent(line.number, reason) for line, reason in answered.refused]
             if ends:
                 report(ends)
@@ -267,7 +342,7 @@ class Sender:
                     )
                 return
 
-    def _try(self, lines: Sequence[Line]) -> _Answered:
+    def _try(self, lines: Sequence[Line]) -> _BatchResult:
         entries: list[Any] = [
             {"Id": str(index), "MessageBody": line.body, **line.fifo}
             for index, line in enumerate(lines)
@@ -275,11 +350,11 @@ class Sender:
         try:
             answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
         except _NO_ANSWER as error:
-            return _Answered(again=[(one, str(error)) for one in lines], any_answer=False)
+            return _BatchResult(again=[(one, str(error)) for one in lines], any_answer=False)
         except ClientError as error:
             return self._try_less(lines, error)
         left = dict(enumerate(lines))
-        answered = _Answered()
+        answered = _BatchResult()
         for success in answer.get("Successful", []):
             answered.accepted.append((left.pop(int(success["Id"])), success["MessageId"]))
         for failure in answer.get("Failed", []):
@@ -290,21 +365,33 @@ class Sender:
         answered.again += [(one, "SQS did not answer for it.") for one in left.values()]
         return answered
 
-    def _try_less(self, lines: Sequence[Line], error: ClientError) -> _Answered:
-        """After the whole request was refused: one message must not keep its neighbours back."""
+    def _try_less(self, lines: Sequence[Line], error: ClientError) -> _BatchResult:
+        """Send a refused batch in halves: one bad message must not keep the others back."""
         if is_transient(error):
-            return _Answered(again=[(one, str(error)) for one in lines])
+            return _BatchResult(again=[(one, str(error)) for one in lines])
         if error_code(error) not in _ONE_OF_THE_MESSAGES:
             raise error
         if len(lines) == 1:
-            return _Answered(refused=[(lines[0], str(error))])
+            return _BatchResult(refused=[(lines[0], str(error))])
         middle = len(lines) // 2
         first, second = self._try(lines[:middle]), self._try(lines[middle:])
-        return _Answered(
+        return _BatchResult(
             first.accepted + second.accepted,
             first.refused + second.refused,
             first.again + second.again,
         )
+
+
+def _sendable(lines: Iterable[Line | NotSent], report: Report) -> Iterator[Line]:
+    for line in lines:
+        if isinstance(line, Line):
+            yield line
+        else:
+            report([line])
+
+
+def _group(line: Line) -> str:
+    return line.fifo["MessageGroupId"]
 
 
 def _settle(pending: set[Future[None]]) -> set[Future[None]]:

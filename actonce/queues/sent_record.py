@@ -1,4 +1,4 @@
-"""The `sent` stream: what SQS accepted, for the audit, and for a run that goes on.
+"""The `sent` stream: what SQS accepted, for the audit and for a run that resumes.
 
 JSON Lines, gzip, under `<folder>/sent/dt=YYYY-MM-DD/`, by the UTC day of the acceptance.
 """
@@ -26,12 +26,12 @@ from actonce_core.records import timestamp
 from pipeline.durable import sync_folder
 
 VERSION = 1
-"""Of the line's form; a reader refuses versions it does not know."""
+"""Of a line's form; a reader refuses versions it does not know."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resumable:
-    """A file that is sent to a queue, whatever number of runs that takes.
+    """A file that is sent to a queue, in any number of runs.
 
     Attributes:
         place: where the file is and where it goes, 16 hex digits.
@@ -68,15 +68,15 @@ class SentRecord:
     Args:
         folder: the root of the streams.
         file: what was sent, as it was named.
-        reader: tells the message's id, as the starter will.
-        resumed: what earlier runs may have begun to send; None: nothing.
+        reader: reads the message's id, as the starter will.
+        resumed: the file that earlier runs may have begun to send; None: none has.
 
     Attributes:
-        confirmed: how many lines of `resumed` stand in the record of earlier runs.
+        confirmed: how many lines of `resumed` are in the record of earlier runs.
 
     Raises:
         OSError: the folder cannot be written.
-        WrongUse: the record has another content of that file, or is damaged, or another run writes
+        WrongUse: the record is of another content of that file, or damaged, or another run writes
             it.
     """
 
@@ -102,7 +102,7 @@ class SentRecord:
         return self._confirmed[line : line + 1] == b"\1"
 
     def append(self, accepted: Sequence[Accepted]) -> None:
-        """Write a batch that was accepted, at one moment.
+        """Write a batch that SQS accepted.
 
         Raises:
             OSError: it could not be written; the file is as it was before.
@@ -176,7 +176,7 @@ class SentRecord:
 
 
 def _lines_in(descriptor: int, most: int) -> Iterator[int]:
-    """The lines that a record confirms, by number; takes away a member that is cut off.
+    """The numbers of the lines that a record confirms; removes a member that is cut off.
 
     Raises:
         ValueError, LookupError, TypeError, zlib.error: it is damaged before its end.

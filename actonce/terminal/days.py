@@ -12,11 +12,11 @@ def day_named(text: str, *, ahead: bool = False) -> date:
     """A UTC day.
 
     Args:
-        text: as a person says it.
-        ahead: it may be one that has not begun: somebody's clock may have been wrong.
+        text: as a person writes it.
+        ahead: whether the day may be one that has not begun: somebody's clock may have been wrong.
 
     Raises:
-        WrongUse: it is none, or has not begun.
+        WrongUse: it is no day, or has not begun.
     """
     today = datetime.now(UTC).date()
     if text in _RELATIVE:
@@ -35,10 +35,10 @@ def day_named(text: str, *, ahead: bool = False) -> date:
 def span_named(
     day: str | None, first: str | None, last: str | None, *, ahead: bool = False
 ) -> tuple[date, date] | None:
-    """The first and the last of the days; None where none is named. See `day_named`.
+    """The first and the last day; None: no day is named. See `day_named`.
 
     Raises:
-        WrongUse: they are named by halves, or twice, or the wrong way round.
+        WrongUse: a day is missing, or is one too many, or they are the wrong way round.
     """
     if day is first is last is None:
         return None

@@ -1,7 +1,7 @@
-"""Names of errors as people read them: words in place of names that only the source explains.
+"""Words for a person in place of the functions' own error names, which only the source explains.
 
-What the contract of an effect names (`NotPerformed`, `Rejected`, `OutcomeUnknown`), and what AWS
-does, stays as it is: it is looked for under that name.
+Names of an effect's contract (`NotPerformed`, `Rejected`, `OutcomeUnknown`), and AWS's, stay as
+they are: people search for them.
 """
 
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ WORDS: Mapping[str, str] = {
     "_CannotFind": "it could not be looked up",
     "_RoundsUsedUp": "rounds used up",
 }
-"""Of the functions' own errors."""
+"""Words by error name."""
 
 
 def in_words(name: str) -> str:
-    """What people read in a name's place; as it is where it is nobody's own."""
+    """The words for an error's name; other names stay as they are."""
     return WORDS.get(name, name)
 
 
 def name_of(words: str) -> str:
-    """The name that people may have read in words; as it is where it is none."""
+    """The name that stands behind these words; other texts stay as they are."""
     return next((name for name, said in WORDS.items() if said == words), words)

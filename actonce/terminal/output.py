@@ -23,10 +23,10 @@ from pipeline.visible import json_text, visible
 
 
 class SafeConsole(Console):
-    """A console on which no text acts: a printed `str` is one line, as `visible` shows it.
+    """A console on which no text acts: it prints a `str` as one line, as `visible` shows it.
 
-    What is laid out of several lines is given as such, a `Table` or several prints; what still
-    brings a control along has it shown as a code, too.
+    Print several lines as a `Table`, or one by one. A control that comes by another way is shown as
+    a code, too.
     """
 
     def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
@@ -41,13 +41,13 @@ class SafeConsole(Console):
 
     # Any: Rich's keywords, handed on.
     def render_str(self, text: str, **options: Any) -> Text:
-        """Every `str` comes through here before its width is measured."""
+        """Rich calls this for every `str` before it measures its width."""
         return super().render_str(visible(text), **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Everything comes through here, whoever made it, colours and cursor still apart."""
+        """Rich calls this for everything it prints, with colours and cursor still apart."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -60,17 +60,17 @@ err = SafeConsole(stderr=True)
 
 
 def say(text: str) -> None:
-    """Tell a person what is being done."""
+    """Say what is being done."""
     err.print(text, style="dim")
 
 
 def say_warning(text: str) -> None:
-    """Tell a person what may be wrong while the command goes on."""
+    """Say what may be wrong while the command goes on."""
     err.print(f"actonce: {text}", style="yellow")
 
 
 def say_failed(text: str) -> None:
-    """Tell a person what failed."""
+    """Say what failed."""
     for line in _set_in(f"actonce: {text}"):
         err.print(line, style="red")
 
@@ -107,7 +107,7 @@ def print_json_in_lines(value: Any) -> None:
 
 
 def ask(question: str) -> bool | None:
-    """Ask whoever sits at the terminal, also where input and output are files or pipes.
+    """Ask the person at the terminal, also where input and output are files or pipes.
 
     Returns:
         True only for a yes; None: there is no terminal, as in a job of cron's.
@@ -127,8 +127,8 @@ def agree(question: str, otherwise: str) -> None:
     """Go on only if a person says yes.
 
     Args:
-        question: for whoever sits at the terminal.
-        otherwise: what to say where there is none.
+        question: to the person at the terminal.
+        otherwise: the message where there is no terminal.
 
     Raises:
         WrongUse: there is no terminal.
@@ -149,17 +149,17 @@ class Bar:
         self._task = bars.add_task(text, total=total)
 
     def update(self, done: int, total: int | None = None) -> None:
-        """Say how far it is."""
+        """Show progress."""
         self._bars.update(self._task, completed=done, total=total)
 
 
 @contextmanager
 def progress(text: str, total: int | None = None) -> Iterator[Bar]:
-    """Show how far it is while the context is open.
+    """Show progress while the context is open.
 
     Args:
-        text: ours; it is not escaped.
-        total: None where nobody knows it.
+        text: not escaped.
+        total: None: unknown.
     """
     columns = (
         TextColumn("{task.description}", markup=False),

@@ -137,17 +137,3 @@ def test_a_second_ctrl_c_leaves_nothing_at_work(
         act.run(ctrl_c)
     assert act.bodies
     assert left(moto_stack) == sorted({"body 0", "body 1", "body 2"} - set(act.bodies))
-
-
-def test_what_could_not_be_deleted_is_told_and_stays(moto_stack: Stack) -> None:
-    fill(moto_stack, 2)
-
-    def refused(parsed: dict[str, Any], **_: Any) -> None:
-        parsed["Failed"] = [{"Id": one["Id"]} for one in parsed.pop("Successful")]
-
-    act = Act(moto_stack)
-    moto_stack.sqs.meta.events.register("after-call.sqs.DeleteMessageBatch", refused)
-    act.run()
-    assert (act.left_behind, act.counted) == (2, {"acted": 2})
-    (note,) = act.notes
-    assert note.startswith("2 of them could not be deleted")

@@ -15,8 +15,8 @@ from botocore.stub import ANY, Stubber
 
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Listing
-from actonce.operate.decisions.answers import End, may_be_made
-from actonce.operate.decisions.carried_out import Deciding, decide
+from actonce.operate.decisions.answers import DecisionEnd, why_unsure
+from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision
 from actonce.queues import scan
 from actonce.stack.clients import Stack
@@ -41,8 +41,8 @@ def decide_on(
     those: Listing[DeadLetter],
     decision: Decision,
     meanwhile: Callable[[], Any] = lambda: None,
-) -> Deciding:
-    work = Deciding(stack, those, decision, "a note", wait_for_others=0)
+) -> BulkDecision:
+    work = BulkDecision(stack, those, decision, "a note", wait_for_others=0)
     meanwhile()
     work.run()
     return work
@@ -69,7 +69,7 @@ def sent_again(stack: Stack) -> int:
 def test_a_decision_is_made_or_not_where_an_answer_says_so(
     error: Exception, *, is_unknown: bool
 ) -> None:
-    assert may_be_made(error) is is_unknown
+    assert (why_unsure(error) is not None) is is_unknown
 
 
 def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
@@ -93,7 +93,7 @@ def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
         steps.add_response("send_task_success", {}, tokens[2])
         work = decide_on(moto_stack, letters(moto_stack), "retry")
         steps.assert_no_pending_responses()
-    assert [one.end for one in work.ended] == ["failed", End.DECIDED, End.DECIDED]
+    assert [one.end for one in work.ended] == ["failed", DecisionEnd.DECIDED, DecisionEnd.DECIDED]
     assert ids_left(moto_stack) == ["m-0"]
     assert len(reads) == 1, "what is deployed is read once, not for each letter"
 
@@ -104,16 +104,16 @@ def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
 @pytest.mark.parametrize(
     ("decision", "status", "outcome", "end"),
     [
-        ("resolve", "COMPLETE", "resolved", End.ALREADY),
-        ("resolve", "COMPLETE", "rejected", End.OVER),
-        ("reject", "COMPLETE", "performed", End.OVER),
-        ("retry", "COMPLETE", "performed", End.OVER),
-        ("retry", "IN_PROGRESS", None, End.CONTINUED),
-        ("reject", "IN_PROGRESS", None, End.NOT_DECIDED),
+        ("resolve", "COMPLETE", "resolved", DecisionEnd.ALREADY),
+        ("resolve", "COMPLETE", "rejected", DecisionEnd.OVER),
+        ("reject", "COMPLETE", "performed", DecisionEnd.OVER),
+        ("retry", "COMPLETE", "performed", DecisionEnd.OVER),
+        ("retry", "IN_PROGRESS", None, DecisionEnd.CONTINUED),
+        ("reject", "IN_PROGRESS", None, DecisionEnd.NOT_DECIDED),
     ],
 )
 def test_a_letter_that_was_decided_or_overtaken_meanwhile_says_so(
-    ledger: Stack, decision: Decision, status: str, outcome: str | None, end: End
+    ledger: Stack, decision: Decision, status: str, outcome: str | None, end: DecisionEnd
 ) -> None:
     dead(ledger, "m-1")
     dead(ledger, "m-2")
@@ -121,9 +121,9 @@ def test_a_letter_that_was_decided_or_overtaken_meanwhile_says_so(
         ledger, letters(ledger), decision, lambda: put_row(ledger, "m-1", status, outcome)
     )
     ends = {one.entry.message_id: one.end for one in work.ended}
-    assert ends == {"m-1": end, "m-2": End.DECIDED}
-    assert ids_left(ledger) == (["m-1"] if end is End.NOT_DECIDED else [])
-    assert sent_again(ledger) == {End.CONTINUED: 2}.get(end, int(decision == "retry"))
+    assert ends == {"m-1": end, "m-2": DecisionEnd.DECIDED}
+    assert ids_left(ledger) == (["m-1"] if end is DecisionEnd.NOT_DECIDED else [])
+    assert sent_again(ledger) == {DecisionEnd.CONTINUED: 2}.get(end, int(decision == "retry"))
 
 
 NOTHING_FINDS: dict[str, Any] = {

@@ -12,9 +12,9 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
-from actonce.messages.dead_letters import dead_letter, is_of_last
-from actonce.operate.decisions.answers import End
-from actonce.operate.decisions.carried_out import decide
+from actonce.messages.dead_letters import is_of_last
+from actonce.operate.decisions.answers import DecisionEnd
+from actonce.operate.decisions.deciding import decide
 from actonce.operate.decisions.offered import Decision, decisions_on
 from actonce.queues.scan import counts
 from actonce.stack.clients import Stack
@@ -23,7 +23,7 @@ from actonce_core.execution import execution_name
 from actonce_core.histories.stays import Stay
 from tests.cli.conftest import STATE_MACHINE, VERSION_DEPLOYED
 from tests.support.histories import START, Kind, history_of
-from tests.support.queues import hold, ids_left, post, queued
+from tests.support.queues import hold, ids_left, letter, post
 from tests.support.stacks import deployed
 
 ARN = STATE_MACHINE.replace(":stateMachine:", ":execution:") + ":m-1"
@@ -210,7 +210,12 @@ NOBODY_ANSWERED = [
     ("ExecutionFailed", {"error": "States.Timeout"}),
 ]
 RESOLVED = [*POSTED, left("resolve")]
-NOT_DECIDED, OVER, ALREADY, CONTINUED = End.NOT_DECIDED, End.OVER, End.ALREADY, End.CONTINUED
+NOT_DECIDED, OVER, ALREADY, CONTINUED = (
+    DecisionEnd.NOT_DECIDED,
+    DecisionEnd.OVER,
+    DecisionEnd.ALREADY,
+    DecisionEnd.CONTINUED,
+)
 
 
 @dataclass(frozen=True)
@@ -228,7 +233,7 @@ class Case:
     """
 
     decision: Decision
-    end: End | None
+    end: DecisionEnd | None
     said: str
     status: str | None
     events: list[Kind]
@@ -392,9 +397,6 @@ def test_a_letter_is_known_by_its_token_or_else_by_its_time(*, has_tokens: bool)
         ("2026-01-31T09:30:19.999Z", "t-2", True),
         ("2026-01-31T09:30:20.001Z", "t-2", True),
     ):
-        body = {"message_id": "m-1", "execution_name": "m-1", "reason": "rejected", "error": "E"}
-        body |= {"cause": "", "rounds": "0", "posted_at": posted_at, "task_token": token}
-        letter = dead_letter(queued(json.dumps(body), {}))
-        assert letter is not None
-        assert is_of_last(letter, [first, second]) is expected
-        assert is_of_last(letter, [Stay(at, {})])
+        one = letter(posted_at=posted_at, task_token=token)
+        assert is_of_last(one, [first, second]) is expected
+        assert is_of_last(one, [Stay(at, {})])

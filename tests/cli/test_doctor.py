@@ -6,7 +6,7 @@ from typing import Any
 
 from actonce.doctor.facts import Alarms, Facts, Feed, Function, Gone, Queue, Unseen
 from actonce.doctor.findings import CHECKS, examine
-from actonce.queues.standing import Pause
+from actonce.queues.queue_state import Pause
 from tests.support.snapshots import Snapshot
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)

@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
-from actonce.queues.fifo_sending import FifoSender, group_named
-from actonce.queues.sending import Accepted, End, NotSent, read_lines
+from actonce.queues.sending import (
+    Accepted,
+    LineResult,
+    NotSent,
+    Sender,
+    group_named,
+    read_lines,
+    with_fifo_ids,
+)
 from actonce.stack.clients import Stack
 
 Sent = tuple[str, int]
@@ -21,15 +28,15 @@ def queue(moto_stack: Stack) -> tuple[Any, str]:
     return sqs, made["QueueUrl"]
 
 
-def send(queue: tuple[Any, str], *sent: Sent, **more: Any) -> list[End]:
+def send(queue: tuple[Any, str], *sent: Sent, **more: Any) -> list[LineResult]:
     lines = [json.dumps({"practice": group, "message_id": number}) for group, number in sent]
-    ends: list[End] = []
-    sender = FifoSender(*queue, group_named("body:practice"), **more)
-    sender.send_all(read_lines(io.BytesIO("\n".join(lines).encode())), ends.extend)
+    ends: list[LineResult] = []
+    read = read_lines(io.BytesIO("\n".join(lines).encode()))
+    Sender(*queue, **more).send_all(with_fifo_ids(read, group_named("body:practice")), ends.extend)
     return ends
 
 
-def accepted(ends: list[End]) -> list[int]:
+def accepted(ends: list[LineResult]) -> list[int]:
     return [end.line.number for end in ends if isinstance(end, Accepted)]
 
 

@@ -1,36 +1,28 @@
-import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actonce.messages.dead_letters import DeadLetter, dead_letter
+from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Narrowing, age, grouped, read_moment
 from actonce.messages.unstarted import unstarted
 from actonce.terminal.errors import WrongUse
 from actonce_core.message import MessageReader
-from tests.support.queues import handed_on, queued
+from tests.support.queues import handed_on, letter, queued
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 
 
-def letter(
-    name: str, minutes: int, reason: str = "rejected", error: str = "Rejected"
-) -> DeadLetter:
-    """That waits for so many minutes."""
-    sent = NOW - timedelta(minutes=minutes)
-    posted = {"message_id": name, "execution_name": name, "reason": reason, "error": error}
-    body = json.dumps(posted | {"cause": "", "rounds": 1, "posted_at": sent.isoformat()})
-    found = dead_letter(queued(body, {}, SentTimestamp=str(int(sent.timestamp() * 1000))))
-    assert found is not None
-    return found
+def waits(name: str, minutes: int, reason: str = "rejected", error: str = "Rejected") -> DeadLetter:
+    """A letter that waits for so many minutes."""
+    return letter(name, NOW - timedelta(minutes=minutes), reason=reason, error=error)
 
 
 LETTERS = [
-    letter("a", 5),
-    letter("b", 50, error="Closed"),
-    letter("c", 500, reason="outcome_unknown"),
+    waits("a", 5),
+    waits("b", 50, error="Closed"),
+    waits("c", 500, reason="outcome_unknown"),
 ]
 
 
@@ -62,7 +54,7 @@ def test_a_group_names_a_message_by_the_id_of_its_producer() -> None:
 
 
 def test_groups_tell_how_many_of_a_kind_and_for_how_long() -> None:
-    first, second = grouped([letter("a", 5), letter("b", 50), letter("c", 7, error="Closed")])
+    first, second = grouped([waits("a", 5), waits("b", 50), waits("c", 7, error="Closed")])
     assert (first.count, first.kind["error"], first.example) == (2, "Rejected", "b")
     assert (first.oldest, first.newest) == (NOW - timedelta(minutes=50), NOW - timedelta(minutes=5))
     assert second.as_json() == {

@@ -1,19 +1,19 @@
 """The recent messages, on moto and by answers that it does not give, and in `actonce list`."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from botocore.stub import ANY, Stubber
 
 from actonce.messages import recent
-from actonce.messages.recent import Recent, whole_day
+from actonce.messages.recent import whole_day
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
 from tests.cli.conftest import Actonce
 from tests.support.histories import history_of, posted, started
-from tests.support.stacks import NOW, TABLE, with_ledger
+from tests.support.stacks import NOW
 
 
 def minutes_ago(minutes: float) -> datetime:
@@ -128,41 +128,9 @@ def test_a_place_in_the_list_that_is_none_is_told(moto_stack: Stack, cursor: str
         recent.page(moto_stack, cursor=cursor, limit=3)
 
 
-def test_of_a_ledger_the_rows_are_listed_by_when_they_were_written(
-    moto_stack: Stack, actonce: Actonce
+def test_of_a_long_table_it_is_told_that_it_was_read_in_part(
+    ledger: Stack, actonce: Actonce
 ) -> None:
-    ledger = with_ledger(moto_stack)
-    for name, minutes, told in (
-        ("m-1", 90.0, {"status": "COMPLETE", "outcome": "performed"}),
-        ("m-2", 5.0, {"status": "COMPLETE", "outcome": "dead_letter"}),
-        ("m-3", 3.0, {"status": "IN_PROGRESS"}),
-        ("m-4", 2.0, {"first_seen": "2026"}),  # a starter's, of before
-    ):
-        at = minutes_ago(minutes).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        values = told | {"updated": at, "message_id": name}
-        item = {key: {"S": value} for key, value in values.items()}
-        ledger.dynamodb.put_item(TableName=TABLE, Item=item)
-
-    page = recent.page(ledger, limit=2)
-    then = recent.page(ledger, cursor=page.cursor, limit=2)
-    assert (names(page), names(then), then.cursor) == (["m-3", "m-2"], ["m-1"], None)
-    assert then.messages == [Recent("m-1", "m-1", "COMPLETE", "performed", minutes_ago(90), None)]
-    since = (minutes_ago(60), None)
-    assert names(recent.page(ledger, between=since, status="complete", limit=9)) == ["m-2"]
-    assert len(names(recent.page(ledger, between=whole_day(NOW.date()), limit=9))) == 3
-    assert names(recent.page(ledger, between=whole_day(date(2026, 1, 30)), limit=9)) == []
-    with pytest.raises(WrongUse, match="there are IN_PROGRESS, COMPLETE"):
-        recent.page(ledger, status="failed", limit=1)
-
-    lines = [line.split("  ") for line in actonce("list", stack=ledger).out.splitlines()]
-    shown = [[cell.strip() for cell in line if cell][:2] for line in lines]
-    assert shown == [
-        ["ID", "State"],
-        ["m-3", "retrying"],
-        ["m-2", "waiting for decision"],
-        ["m-1", "performed"],
-    ]
-
     item = {"status": {"S": "COMPLETE"}, "message_id": {"S": "m-1"}}
     item["updated"] = {"S": "2026-01-31T09:30:00.000Z"}
     last = {"message_id": {"S": "m-1"}}
@@ -213,7 +181,7 @@ def test_states_tell_by_hand_from_performed_and_who_is_waited_for(
 def test_what_has_ended_is_looked_up_once(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = recent.Ended()
+    known = recent.EndedMessages()
     ended = execution("m-1", 9, 8)
     described = ended | {"output": '{"outcome": "resolved"}'}
     again = execution("m-1", 9, 7)  # redriven, it ended anew

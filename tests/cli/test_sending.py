@@ -23,8 +23,8 @@ from actonce.queues.sending import (
     MAX_BATCH,
     MAX_BYTES,
     Accepted,
-    End,
     Line,
+    LineResult,
     NoAnswer,
     NotSent,
     Sender,
@@ -60,9 +60,9 @@ def read(content: bytes) -> list[Line | NotSent]:
 
 class Ends:
     def __init__(self) -> None:
-        self.all: list[End] = []
+        self.all: list[LineResult] = []
 
-    def __call__(self, ends: Sequence[End]) -> None:
+    def __call__(self, ends: Sequence[LineResult]) -> None:
         self.all += ends
 
     @property
@@ -377,12 +377,3 @@ def test_what_sqs_took_is_counted_also_where_the_disk_is_full(
     assert ended.status == 1
     assert told in ended.err
     assert "No space left on device" in ended.err
-
-
-def test_where_each_sending_is_a_message_of_its_own_none_is_resumed(
-    moto_stack: Stack, actonce: Actonce, tmp_path: Path
-) -> None:
-    stack = deployed(moto_stack, MessageIdFrom="sqs-message-id")
-    (tmp_path / "a.jsonl").write_text('{"message_id": "1"}\n')
-    ended = actonce("send", "a.jsonl", "--yes", "--record", "r", "--resume", stack=stack)
-    assert (ended.status, received(stack, stack.requests_queue)) == (2, [])

@@ -12,8 +12,8 @@ from botocore.stub import Stubber
 
 from actonce.cli import status as command
 from actonce.operate.pausing import Feed
-from actonce.operate.status import MOST_COUNTED, MOST_LOOKED_UP, Counted, Executions, Status, status
-from actonce.queues.standing import Depth, Pause
+from actonce.operate.status import MOST_COUNTED, MOST_LOOKED_UP, Count, Executions, Status, status
+from actonce.queues.queue_state import Depth, Pause
 from actonce.records import audit_summary
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.sources import version
@@ -39,16 +39,16 @@ def execution(seconds: float, status: str = "RUNNING") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("ages", "letters", "more", "at_work", "retrying", "waits_for"),
     [
-        ([1, 34], 0, False, Counted(2), Counted(0), None),
-        ([1, 36, 40], 0, False, Counted(1), Counted(2), "provider"),
+        ([1, 34], 0, False, Count(2), Count(0), None),
+        ([1, 36, 40], 0, False, Count(1), Count(2), "provider"),
         # What has a letter waits for a person, and not for the provider.
-        ([1, 36, 40], 1, False, Counted(1), Counted(1), "person"),
-        ([1, 2, 36], 2, False, Counted(1), Counted(0), "person"),  # one was refused at once
-        ([1, 36], 9, False, Counted(0), Counted(0), "person"),
-        ([1] + [36] * (MOST_COUNTED - 1), 9, True, Counted(1), Counted(990, more=True), "person"),
-        ([1] * MOST_COUNTED, 0, True, Counted(MOST_COUNTED, more=True), Counted(0, True), None),
+        ([1, 36, 40], 1, False, Count(1), Count(1), "person"),
+        ([1, 2, 36], 2, False, Count(1), Count(0), "person"),  # one was refused at once
+        ([1, 36], 9, False, Count(0), Count(0), "person"),
+        ([1] + [36] * (MOST_COUNTED - 1), 9, True, Count(1), Count(990, more=True), "person"),
+        ([1] * MOST_COUNTED, 0, True, Count(MOST_COUNTED, more=True), Count(0, True), None),
         # Letters beyond what is listed are of executions beyond it, and not of what is at work.
-        ([1] * 995 + [36] * 5, 9, True, Counted(995), Counted(0, more=True), "person"),
+        ([1] * 995 + [36] * 5, 9, True, Count(995), Count(0, more=True), "person"),
     ],
 )
 def test_what_runs_is_at_work_or_waits_for_the_provider_or_for_a_person(
@@ -56,8 +56,8 @@ def test_what_runs_is_at_work_or_waits_for_the_provider_or_for_a_person(
     ages: list[float],
     letters: int,
     more: bool,
-    at_work: Counted,
-    retrying: Counted,
+    at_work: Count,
+    retrying: Count,
     waits_for: str | None,
 ) -> None:
     for _ in range(letters):
@@ -68,7 +68,7 @@ def test_what_runs_is_at_work_or_waits_for_the_provider_or_for_a_person(
         for _ in range(2):
             answers.add_response("list_executions", {"executions": []})
         found = status(stack, NOW)
-    assert found.executions == Executions(at_work, retrying, aborted=Counted(0))
+    assert found.executions == Executions(at_work, retrying, aborted=Count(0))
     assert (found.waits_for, found.waiting_for_decision) == (waits_for, letters)
 
 
@@ -87,20 +87,20 @@ def test_an_aborted_execution_waits_for_a_person_for_as_long_as_it_can_be_contin
     with answering(stack, [], aborted):
         found = status(stack, NOW)
     assert found.executions is not None
-    assert (found.executions.aborted, found.waits_for) == (Counted(2), "person")
+    assert (found.executions.aborted, found.waits_for) == (Count(2), "person")
 
 
 @pytest.mark.parametrize(
     ("errors", "more", "failed", "waits_for"),
     [
-        (["RejectedByOperator", "States.Timeout"], False, Counted(1), "person"),
-        (["RejectedByOperator"], False, Counted(0), None),
-        (["RejectedByOperator"] * MOST_LOOKED_UP, True, Counted(0, more=True), None),
-        ([None], False, Counted(0, more=True), None),  # it may not be read
+        (["RejectedByOperator", "States.Timeout"], False, Count(1), "person"),
+        (["RejectedByOperator"], False, Count(0), None),
+        (["RejectedByOperator"] * MOST_LOOKED_UP, True, Count(0, more=True), None),
+        ([None], False, Count(0, more=True), None),  # it may not be read
     ],
 )
 def test_what_failed_before_anybody_had_decided_waits_for_a_person(
-    stack: Stack, errors: list[str | None], more: bool, failed: Counted, waits_for: str | None
+    stack: Stack, errors: list[str | None], more: bool, failed: Count, waits_for: str | None
 ) -> None:
     names = [f"m-{number}" for number in range(len(errors) + more)]
     listed = [execution(86_400, "FAILED") | {"name": name} for name in names]
@@ -190,17 +190,17 @@ NONE = Depth(0, 0, 0, None)
 QUEUES = {"requests": Depth(0, 9, 0, 40), "unstarted": NONE, "dead_letters": NONE}
 AUDITED = SUMMARY | {"severity": "clean", "age_seconds": 7_200, "place": "records/"}
 FOUND = Status("shop", None, (ON,), QUEUES, alarms=(), audited=AUDITED)
-WORK = Executions(Counted(3), Counted(60, more=True), Counted(1))
+WORK = Executions(Count(3), Count(60, more=True), Count(1))
 
 
 # Behind what is counted there may be what waits for the provider.
-UNCOUNTED = replace(WORK, retrying=Counted(0, True))
+UNCOUNTED = replace(WORK, retrying=Count(0, True))
 SHOWN = {
     "all is well": FOUND,
     "no alarm has data yet": replace(FOUND, alarms=None),
     "not started": replace(FOUND, queues=QUEUES | {"unstarted": Depth(2, 0, 0, None)}),
     "at work, retrying, aborted": replace(FOUND, executions=WORK),
-    "not all counted": replace(FOUND, executions=replace(UNCOUNTED, aborted=Counted(0))),
+    "not all counted": replace(FOUND, executions=replace(UNCOUNTED, aborted=Count(0))),
     "not all counted, aborted": replace(FOUND, executions=UNCOUNTED),
     "deliveries that keep failing": replace(FOUND, oldest_failed_seconds=3_000),
     "executions not seen": replace(FOUND, not_seen={"executions": "no"}),

@@ -13,24 +13,21 @@ import pytest
 
 from actonce.messages import story as stories
 from actonce.messages import unstarted
-from actonce.messages.dead_letters import DeadLetter, dead_letter
 from actonce.messages.history import Execution, Step
 from actonce.messages.message_summary import (
-    DESCRIPTION_CHARACTERS,
     STATES,
     as_argument,
     message_argument,
     summarize,
 )
 from actonce.messages.own_effects import Attributes, EffectsTable
-from actonce.messages.story import Part, Seen, Story, read_story
-from actonce.queues.scan import Queued
+from actonce.messages.story import Part, Story, UnstartedScan, read_story
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
 from actonce_core.histories.stays import Stay
 from actonce_core.message import MessageReader
 from actonce_core.records import timestamp
-from tests.support.queues import handed_on
+from tests.support.queues import handed_on, letter
 from tests.support.snapshots import Snapshot
 from tests.support.stacks import (
     NOW,
@@ -70,24 +67,20 @@ def story(
 
     `effects`: None where none were looked for.
     """
-    message = {"message_id": "m-1"}
     stopped = None if status == "RUNNING" else NOW
-    execution = Execution(
-        "arn", "m-1", status or "", NOW, stopped, error, None, message, output or {}
-    )
+    execution = Execution("arn", "m-1", status or "", NOW, stopped, error, None, {}, output or {})
     failure = dict(zip(("reason", "cause"), letter or (), strict=False))
     stays = [Stay(NOW, failure | {"error": "E", "rounds": 3}, decided or {}, over=bool(decided))]
     return Story(
         message_id="m-1",
         execution_name="m-1",
         lines=[{"end": end} for end in ends],
-        fingerprint=None,
         row=row,
         execution=execution if status else None,
-        steps=list(steps),
+        steps=steps,
         dead_letters=stays if letter else [],
         effects=effects or [],
-        seen=Seen([lying] if lying else [], 0, NOW),
+        seen=UnstartedScan([lying] if lying else [], 0, NOW),
         effects_place=None if effects is None else CARDS,
         unread=dict.fromkeys(unread, "AccessDenied"),
         read_at=NOW,
@@ -169,13 +162,16 @@ UNNAMED = "late | FindEffect: No function is named to look it up (FindFunctionAr
 SAID = "No function is named to look it up, perform it"
 THROTTLED = "late | FindEffect: Throttled: slow down"
 CONFLICT_LOGGED = replace(
-    story(**DONE), lines=[{"end": "refused", "reason": "conflict"}], seen=Seen([], 0, NOW)
+    story(**DONE), lines=[{"end": "refused", "reason": "conflict"}], seen=UnstartedScan([], 0, NOW)
 )
 
 STORIES = {
     "performed": story(**DONE),
     "performed, with an effect": story(**DONE, effects=ONE),
     "performed, with another description": story(**DONE, effects=[effect(None, card="c")]),
+    "performed, with a long description": story(
+        status="SUCCEEDED", output={"outcome": "performed", "effect": {"x": "y" * 9_999}}
+    ),
     "performed twice": story(**DONE, effects=ONE * 2),
     "performed, without an effect": story(**DONE, effects=[]),
     "performed, effects unread": story(**DONE, effects=[], unread=("effects",)),
@@ -289,9 +285,9 @@ STORIES = {
     "conflict with performed": story(**DONE, lying=entry()),
     "conflict with one that waits": waits("rejected", lying=entry()),
     "conflict, gone": CONFLICT_LOGGED,
-    "conflict, perhaps held": replace(CONFLICT_LOGGED, seen=Seen([], 1, NOW)),
-    "conflict, not looked for": replace(CONFLICT_LOGGED, seen=Seen()),
-    "conflict, another held": replace(CONFLICT_LOGGED, seen=Seen([entry()], 1, NOW)),
+    "conflict, perhaps held": replace(CONFLICT_LOGGED, seen=UnstartedScan([], 1, NOW)),
+    "conflict, not looked for": replace(CONFLICT_LOGGED, seen=UnstartedScan()),
+    "conflict, another held": replace(CONFLICT_LOGGED, seen=UnstartedScan([entry()], 1, NOW)),
 }
 
 
@@ -310,24 +306,11 @@ def test_how_each_stands_and_what_to_do_is_told_as_reviewed(snapshot: Snapshot) 
     snapshot("stories.txt", "".join(lines))
 
 
-def letter_of(reason: str) -> DeadLetter:
-    body: dict[str, Any] = {
-        "message_id": "m-1",
-        "execution_name": "m-1",
-        "reason": reason,
-        "error": "E",
-    }
-    body |= {"cause": "closed", "rounds": 1, "posted_at": "2026-01-31T09:00:00.000Z"}
-    letter = dead_letter(Queued("entry-id", json.dumps(body), {}, {}, "handle"))
-    assert letter is not None
-    return letter
-
-
 def test_why_it_waits_is_told_by_its_history_and_not_by_a_letter_of_before() -> None:
     now = waits("outcome_unknown", "late")
-    assert summarize(now, letter_of("not_performed")) == summarize(now)
+    assert summarize(now, letter(reason="not_performed")) == summarize(now)
     row = story(row=ROW | {"outcome": "dead_letter"})  # which keeps no reason
-    assert "It did not happen." in str(summarize(row, letter_of("not_performed")).advice)
+    assert "It did not happen." in str(summarize(row, letter(reason="not_performed")).advice)
 
 
 @pytest.mark.parametrize("reason", ["rejected", "not_performed", "outcome_unknown"])
@@ -337,25 +320,6 @@ def test_what_others_say_stands_in_quotes_and_cannot_go_on_as_our_own_word(reaso
         sentence = summarize(waits(reason, cause)).sentence
         assert repr(lies) in sentence
         assert lies not in sentence.replace(repr(lies), "")
-
-
-def test_a_long_description_is_cut() -> None:
-    long = story(status="SUCCEEDED", output={"outcome": "performed", "effect": {"x": "y" * 9_999}})
-    told = summarize(long).sentence
-    assert told.endswith("….")
-    assert len(told) < DESCRIPTION_CHARACTERS + 200
-
-
-def test_a_conflict_is_told_as_refused_and_not_advised_to_be_sent_back() -> None:
-    for first in (story(ends=()), story(**DONE), waits("rejected")):
-        found = summarize(replace(first, seen=Seen([entry()], 0, NOW)))
-        told = [str(found.advice), str(found.conflicts)]
-        assert sum("under a new id" in one for one in told) == 1
-        assert "was refused" in told[1]
-        assert sum("actonce unstarted show" in one for one in told) == 1
-        beside = summarize(replace(first, seen=Seen([entry()], 0, NOW)), differs_beside=True)
-        assert "unstarted show" not in f"{beside.advice} {beside.conflicts}"
-        assert "not started" not in found.sentence
 
 
 @pytest.mark.parametrize(

@@ -17,23 +17,24 @@ from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
 
 from actonce.adopt.project.placing import digest
 from actonce.adopt.project.plan import stack_files
-from actonce.cli import many
+from actonce.cli import bulk
 from actonce.messages import recent
 from actonce.messages.filters import Narrowing
 from actonce.operate.bulk import Bulk
 from actonce.operate.decisions.answers import Unsure
-from actonce.operate.decisions.carried_out import Deciding, decide
+from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision
-from actonce.operate.discarding import Discarding
-from actonce.operate.erasing import Erasing, look
+from actonce.operate.discarding import BulkDiscard
+from actonce.operate.erasing import Erasure, look
 from actonce.operate.pausing import feeds, pause, resume
-from actonce.operate.sending_back import SendingBack
+from actonce.operate.sending_back import BulkSendBack
 from actonce.operate.status import status
-from actonce.queues.standing import Pause, find_pause
+from actonce.queues.queue_state import PAUSED_SINCE, Pause, find_pause
 from actonce.stack.clients import Stack
 from actonce.terminal import output
 from actonce.terminal.errors import Failed
 from actonce_core.message import MessageReader
+from actonce_core.records import timestamp
 from tests.cli.conftest import Actonce, minutes_go_by
 from tests.hostile import HOSTILE_SENT
 from tests.report import summaries
@@ -53,8 +54,13 @@ class Replay(replay.Replay):
     ) -> None:
         self.actonce, self.s3 = actonce, moto_stack.aws.client("s3")
         super().__init__(moto_stack, patch, folder)
-        self.known |= {"many": many, "recent": recent, "Bulk": Bulk, "Narrowing": Narrowing}
-        self.known |= {"expired": EXPIRED, "hostile": HOSTILE_SENT, "digest": digest}
+        self.known |= {"bulk": bulk, "recent": recent, "Bulk": Bulk, "Narrowing": Narrowing}
+        self.known |= {
+            "expired": EXPIRED,
+            "hostile": HOSTILE_SENT,
+            "digest": digest,
+            "timedelta": timedelta,
+        }
 
     def found(self) -> Stack:
         assert self.stack is not None
@@ -64,10 +70,10 @@ class Replay(replay.Replay):
         """Whatever was made to fail of it."""
         del self.found().aws._clients[service]
 
-    def deciding(self, decision: Decision, narrowing: Narrowing | None = None) -> Deciding:
+    def deciding(self, decision: Decision, narrowing: Narrowing | None = None) -> BulkDecision:
         """On all that are shown now."""
         those = queues.letters(self.found(), narrowing)
-        return Deciding(self.found(), those, decision, "a note", wait_for_others=0)
+        return BulkDecision(self.found(), those, decision, "a note", wait_for_others=0)
 
     def ran(self, work: Bulk[Any]) -> str:
         """What came of it, a line each."""
@@ -100,6 +106,17 @@ class Replay(replay.Replay):
     def not_deleted(self, parsed: dict[str, Any], **_: Any) -> None:
         parsed["Failed"] = [{"Id": one["Id"]} for one in parsed.pop("Successful")]
 
+    def meanwhile(self, service: str, operation: str, act: Callable[[], Any]) -> None:
+        """Somebody does that while the next such call is under way."""
+        events = self.found().aws.client(service).meta.events
+        name = f"before-call.*.{operation}"
+
+        def once(**_: Any) -> None:
+            events.unregister(name, once)
+            act()
+
+        events.register(name, once)
+
     def _paused(self, change: Callable[[], Pause | None]) -> str:
         try:
             return f"{change()}"
@@ -112,6 +129,9 @@ class Replay(replay.Replay):
 
     def resumed(self) -> str:
         return self._paused(lambda: resume(self.found()))
+
+    def untagged(self) -> None:
+        self.found().sqs.untag_queue(QueueUrl=self.queue("requests"), TagKeys=[PAUSED_SINCE])
 
     def enable(self, enabled: bool) -> None:
         """The mapping, as somebody does by hand, or a deployment."""
@@ -126,8 +146,15 @@ class Replay(replay.Replay):
         differ = (told.is_stopped_without_pause, told.is_fed_all_the_same)
         return f"{feed.state}, {said}; stopped without a pause, fed all the same: {differ}"
 
-    def erasing(self, message_id: str = "order-17") -> Erasing:
+    def erasing(self, message_id: str = "order-17") -> Erasure:
         return look(self.found(), message_id)
+
+    def written(self, message_id: str, minutes: int, **row: str) -> None:
+        """A row that was last written so many minutes before now."""
+        row |= {"message_id": message_id}
+        row |= {"updated": timestamp(stacks.NOW - timedelta(minutes=minutes))}
+        item: Any = {name: {"S": value} for name, value in row.items()}
+        self.base.dynamodb.put_item(TableName=stacks.TABLE, Item=item)
 
     def noted(self, message_id: str) -> None:
         """Its row has what somebody wrote."""
@@ -138,7 +165,7 @@ class Replay(replay.Replay):
             ExpressionAttributeValues={":note": {"S": "Zoë Example"}},
         )
 
-    def erased(self, work: Erasing | str = "order-17") -> str:
+    def erased(self, work: Erasure | str = "order-17") -> str:
         try:
             return f"{(self.erasing(work) if isinstance(work, str) else work).run()} records"
         except Failed as error:
@@ -222,13 +249,13 @@ class Replay(replay.Replay):
         self.patch.setattr("actonce.cli.init.version", lambda: its_version)
         self.patch.setattr("actonce.cli.init.stack_files", lambda **_: made)
 
-    def sending_back(self, message_id_from: str = "body:message_id") -> SendingBack:
+    def sending_back(self, message_id_from: str = "body:message_id") -> BulkSendBack:
         those, reader = queues.lying(self.found()), MessageReader(message_id_from)
-        return SendingBack(self.found(), those, reader, wait_for_others=0)
+        return BulkSendBack(self.found(), those, reader, wait_for_others=0)
 
-    def discarding(self) -> Discarding:
+    def discarding(self) -> BulkDiscard:
         those, file = queues.lying(self.found()), self.folder / "discarded.jsonl"
-        return Discarding(self.found(), those, MessageReader(), file, "a test", wait_for_others=0)
+        return BulkDiscard(self.found(), those, MessageReader(), file, "a test", wait_for_others=0)
 
     def newer_version(self) -> None:
         newer = {path: b"# newer\n" + content for path, content in stack_files(audit=True).items()}

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from actonce.messages.filters import Listing
 from actonce.messages.unstarted import Unstarted, unstarted
 from actonce.operate import discarding
-from actonce.operate.bulk import Ended
-from actonce.operate.discarding import Discarding
-from actonce.operate.sending_back import SendingBack, attributes_to_send
+from actonce.operate.bulk import BulkResult
+from actonce.operate.discarding import BulkDiscard
+from actonce.operate.sending_back import BulkSendBack, attributes_to_send
 from actonce.queues import scan
 from actonce.queues.scan import Queued, event_form, sqs_form
 from actonce.stack.clients import Stack
@@ -121,12 +121,12 @@ def test_a_message_without_room_goes_back_without_its_first_sqs_id_unless_that_i
 # ------------------------------------------------------------------ back
 
 
-def sending_back(stack: Stack, reader: MessageReader | None = None, **outputs: str) -> SendingBack:
+def sending_back(stack: Stack, reader: MessageReader | None = None, **outputs: str) -> BulkSendBack:
     to = with_outputs(stack, **outputs)
-    return SendingBack(to, lying(to), reader or MessageReader(), wait_for_others=0)
+    return BulkSendBack(to, lying(to), reader or MessageReader(), wait_for_others=0)
 
 
-def failures(work: SendingBack) -> list[Ended[Unstarted]]:
+def failures(work: BulkSendBack) -> list[BulkResult[Unstarted]]:
     work.run()
     return [one for one in work.ended if not one.happened]
 
@@ -159,7 +159,7 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
 
     sqs.meta.events.register("before-call.sqs.SendMessage", stuck)
     stack = with_outputs(moto_stack, UnstartedQueueUrl=url, RequestsQueueUrl=to)
-    work = SendingBack(stack, Listing(shown, 0), MessageReader(), wait_for_others=5)
+    work = BulkSendBack(stack, Listing(shown, 0), MessageReader(), wait_for_others=5)
     failed = [one.said for one in failures(work)]
     assert [one.happened for one in work.ended] == [True] * 12 + [False] * 12
     assert [message["Body"] for message in received(moto_stack, to)] == list(map(str, range(10)))
@@ -174,8 +174,8 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
-def taking_away(stack: Stack, file: Path) -> Discarding:
-    return Discarding(stack, lying(stack), MessageReader(), file, "a test", wait_for_others=0)
+def taking_away(stack: Stack, file: Path) -> BulkDiscard:
+    return BulkDiscard(stack, lying(stack), MessageReader(), file, "a test", wait_for_others=0)
 
 
 def test_what_the_disk_does_not_take_is_not_discarded(

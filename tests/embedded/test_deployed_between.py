@@ -8,7 +8,7 @@ import pytest
 from actonce.embedded import faults, lifecycle
 from actonce.messages.dead_letters import letter_of
 from actonce.operate import pausing
-from actonce.operate.decisions.carried_out import decide
+from actonce.operate.decisions.deciding import decide
 from actonce.operate.status import status
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack

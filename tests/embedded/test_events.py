@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from actonce.operate.decisions.carried_out import decide
+from actonce.operate.decisions.deciding import decide
 from actonce.stack.clients import Stack
 from tests.embedded.waiting import wait_for_execution, wait_until
 

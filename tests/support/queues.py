@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.dead_letters import DeadLetter, dead_letter
 from actonce.messages.dead_letters import look as look_at_letters
 from actonce.messages.filters import Listing, Narrowing
 from actonce.messages.unstarted import Unstarted
@@ -14,7 +15,7 @@ from actonce.stack.clients import Stack
 from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.unstarted import unstarted_attributes
-from tests.support.stacks import TABLE
+from tests.support.stacks import NOW, TABLE
 
 CONFLICT = Refusal(Reason.CONFLICT, "Another content.")
 
@@ -35,11 +36,8 @@ def row(stack: Stack, message_id: str) -> dict[str, Any]:
     return {name: next(iter(value.values())) for name, value in item.items()}
 
 
-def post(stack: Stack, message_id: str, number: int = 0, **more: Any) -> str:
-    """Post a dead letter, as an attempt or an execution does; SQS's id of it.
-
-    `number`: of the attempt, and seconds after 09:30.
-    """
+def letter_body(message_id: str, number: int = 0, **more: Any) -> str:
+    """What an attempt or an execution posts; `number`: of the attempt, and seconds after 09:30."""
     message = {"message_id": message_id, "number": number}
     body = {
         "version": 1,
@@ -60,9 +58,21 @@ def post(stack: Stack, message_id: str, number: int = 0, **more: Any) -> str:
             "deduplication_id": None,
         },
     }
-    return stack.sqs.send_message(
-        QueueUrl=stack.dead_letter_queue, MessageBody=json.dumps(body | more)
-    )["MessageId"]
+    return json.dumps(body | more)
+
+
+def letter(message_id: str = "m-1", sent_at: datetime = NOW, **more: Any) -> DeadLetter:
+    """A dead letter that SQS took then."""
+    sent = str(int(sent_at.timestamp() * 1000))
+    read = dead_letter(queued(letter_body(message_id, **more), {}, SentTimestamp=sent))
+    assert read is not None
+    return read
+
+
+def post(stack: Stack, message_id: str, number: int = 0, **more: Any) -> str:
+    """Post a dead letter; SQS's id of it."""
+    body = letter_body(message_id, number, **more)
+    return stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody=body)["MessageId"]
 
 
 def dead(stack: Stack, message_id: str, number: int = 0, **more: Any) -> None:

@@ -18,7 +18,7 @@ import pytest
 from moto.stepfunctions.models import stepfunctions_backends
 
 from actonce.queues import scan
-from actonce.queues.standing import PAUSED_SINCE
+from actonce.queues.queue_state import PAUSED_SINCE
 from actonce.stack.clients import Stack
 from actonce.stack.sources import version
 from tests.support import queues, stacks

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from actonce.messages.own_effects import Attributes, EffectsFile, OwnEffects
-from actonce.operate.decisions.carried_out import decide
+from actonce.operate.decisions.deciding import decide
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 from tests.support.queues import dead

@@ -9,7 +9,7 @@ import pytest
 
 from actonce.console import jobs as module
 from actonce.console.jobs import Job, Jobs, Progress
-from actonce.operate.bulk import Bulk, Ended
+from actonce.operate.bulk import Bulk, BulkResult
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from tests.embedded.waiting import wait_until
@@ -41,11 +41,11 @@ class Work:
         self.go_on.set()
 
     @property
-    def ended(self) -> list[Ended[Any]]:
+    def ended(self) -> list[BulkResult[Any]]:
         if not self.began.is_set():
             return []
         entry = cast("Any", SimpleNamespace(message_id="m"))
-        return [Ended(entry, "decided", "Decided.", happened=True)]
+        return [BulkResult(entry, "decided", "Decided.", happened=True)]
 
 
 def begin(jobs: Jobs, key: str, work: Work) -> Job:
@@ -118,7 +118,7 @@ class EndsWhileItIsAsked(Work):
         self.is_over: Callable[[], bool] = lambda: False
 
     @property
-    def ended(self) -> list[Ended[Any]]:
+    def ended(self) -> list[BulkResult[Any]]:
         if self.go_on.is_set():
             return super().ended
         self.go_on.set()

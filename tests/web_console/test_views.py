@@ -15,7 +15,7 @@ import pytest
 from botocore.config import Config
 
 from actonce.cli import app as cli
-from actonce.cli import many
+from actonce.cli import bulk
 from actonce.console import queue_scans
 from actonce.console.cache import Cached
 from actonce.console.templating import TERMS
@@ -24,8 +24,8 @@ from actonce.messages import dead_letters as letters
 from actonce.messages import unstarted as deliveries
 from actonce.messages.filters import Listing
 from actonce.operate.pausing import Feed
-from actonce.operate.status import Counted, Executions, Status
-from actonce.queues.standing import Depth, Pause
+from actonce.operate.status import Count, Executions, Status
+from actonce.queues.queue_state import Depth, Pause
 from actonce.stack.clients import Aws, Stack
 from actonce_core.records import timestamp
 from tests.hostile import HOSTILE_SENT, forbidden
@@ -113,8 +113,8 @@ def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
     on, off = ((Feed("1", "starter", state),) for state in ("Enabled", "Disabled"))
     empty, some = Depth(0, 0, 0, None), Depth(3, 0, 0, 60)
     queues = dict.fromkeys(("requests", "unstarted", "dead_letters"), empty)
-    outage = Executions(Counted(0), Counted(60), Counted(0))
-    aborted = Executions(Counted(0), Counted(0), Counted(1))
+    outage = Executions(Count(0), Count(60), Count(0))
+    aborted = Executions(Count(0), Count(0), Count(1))
     for status, told in (
         (Status("actonce", None, on, queues), ["running", "nobody"]),
         (Status("actonce", None, off, queues), ["stopped", "nobody"]),
@@ -188,7 +188,7 @@ def test_the_command_that_is_shown_does_the_same_and_nothing_to_what_came_later(
     unstart(ledger, '{"message_id": "later"}')
     path = f"/{name.replace('_', '-')}/decide"
     (command,) = client.get(path, **ALL, **kind, action=action).commands
-    monkeypatch.setattr(many, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: ledger)
     monkeypatch.setattr("sys.argv", [*shlex.split(command), "--dry-run", "--json"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
@@ -207,7 +207,7 @@ def test_the_command_of_one_message_is_of_that_one_whatever_its_id(
     entry = next(one.entry for one in client.letters.entries if one.message_id == "--all")
     asked: dict[str, Any] = {"snapshot": FIRST, "scope": "ticked", "entry": entry}
     (command,) = client.get("/dead-letters/decide", **asked, action="reject").commands
-    monkeypatch.setattr(many, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: ledger)
     monkeypatch.setattr("sys.argv", shlex.split(command))
     with pytest.raises(SystemExit) as ended:
         cli.main()

@@ -9,7 +9,7 @@ from actonce.console.views.queue_view import QueueView, Scope, group_options
 from actonce.messages.dead_letters import REASONS, DeadLetter
 from actonce.messages.filters import Listing
 from actonce.messages.message_summary import as_argument
-from actonce.operate.decisions.carried_out import Deciding
+from actonce.operate.decisions.deciding import BulkDecision
 from actonce.operate.decisions.offered import Decision, why_not
 
 DECISIONS: Mapping[str, str] = {
@@ -50,9 +50,9 @@ def _command(
     )
 
 
-def _task(context: Context, shown: Listing[DeadLetter], decision: str, note: str) -> Deciding:
+def _task(context: Context, shown: Listing[DeadLetter], decision: str, note: str) -> BulkDecision:
     chosen = cast("Decision", decision)
-    return Deciding(context.stack, shown, chosen, note, wait_for_others=context.job_waits)
+    return BulkDecision(context.stack, shown, chosen, note, wait_for_others=context.job_waits)
 
 
 VIEW: Final = QueueView(

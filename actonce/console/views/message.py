@@ -25,7 +25,7 @@ from actonce.messages.message_summary import (
     summarize,
     waits_for_decision,
 )
-from actonce.messages.story import Seen, Story, read_story, with_log
+from actonce.messages.story import Story, UnstartedScan, read_story, with_log
 from actonce.messages.unstarted import Unstarted
 from actonce.operate.decisions.offered import decisions_on
 from actonce.stack.aws_errors import error_text
@@ -94,9 +94,9 @@ def _story(context: Context, asked: Asked, *, is_missed: bool = False) -> Story:
     """Its story but for the log, with what is known to lie in UnstartedQueue."""
     context.scan_if_changed("unstarted", is_missed=is_missed)
     latest = context.unstarted.latest
-    seen = Seen()
+    seen = UnstartedScan()
     if latest is not None:
-        seen = Seen(latest.entries, latest.held_elsewhere, latest.at)
+        seen = UnstartedScan(latest.entries, latest.held_elsewhere, latest.at)
     return read_story(context.stack, asked.message_id, context.own, log=False, unstarted=seen)
 
 

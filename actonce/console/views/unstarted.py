@@ -15,8 +15,8 @@ from actonce.messages.filters import Listing
 from actonce.messages.history import Execution
 from actonce.messages.message_summary import advice_on
 from actonce.messages.unstarted import REASONS, Unstarted, started_first
-from actonce.operate.discarding import Discarding
-from actonce.operate.sending_back import SendingBack
+from actonce.operate.discarding import BulkDiscard
+from actonce.operate.sending_back import BulkSendBack
 from actonce.stack.message_ids import message_reader
 
 
@@ -70,13 +70,13 @@ def _command(
 
 def _task(
     context: Context, shown: Listing[Unstarted], action: str, note: str
-) -> SendingBack | Discarding:
+) -> BulkSendBack | BulkDiscard:
     stack, waits = context.stack, context.job_waits
     reader = message_reader(stack)
     if action == "send-back":
-        return SendingBack(stack, shown, reader, wait_for_others=waits)
+        return BulkSendBack(stack, shown, reader, wait_for_others=waits)
     file = context.place.discarded / f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl"
-    return Discarding(stack, shown, reader, file, note, wait_for_others=waits)
+    return BulkDiscard(stack, shown, reader, file, note, wait_for_others=waits)
 
 
 VIEW: Final = QueueView(

@@ -12,10 +12,10 @@ from actonce.stack.aws_errors import may_be_done
 from actonce.terminal.errors import Failed
 
 ANOTHER_SINCE = "the message has a newer dead letter"
-"""What to say where a letter that was seen is not the one that waits."""
+"""What to say where the letter is not the one that waits."""
 
 
-class End(StrEnum):
+class DecisionEnd(StrEnum):
     """How a decision ended."""
 
     DECIDED = "decided"
@@ -25,39 +25,35 @@ class End(StrEnum):
     CONTINUED = "continued"
     """The execution had failed and was redriven, or the message was sent again."""
     OVER = "over"
-    """Nothing was decided: the letter waits no more, for something else became of its message."""
+    """Nothing was decided: the letter waits no more, its message went on otherwise."""
     NOT_DECIDED = "not_decided"
-    """Nothing was decided, and the letter is left to be seen: it cannot be decided so, or nobody
-    waits for it."""
+    """Nothing was decided, and the letter stays: it cannot be decided so, or nothing waits."""
 
     @property
     def happened(self) -> bool:
-        """What was asked for is so, or comes to be so by itself or by the next decision."""
-        return self not in (End.OVER, End.NOT_DECIDED)
+        """The request was carried out, or will be, by itself or by the next decision."""
+        return self not in (DecisionEnd.OVER, DecisionEnd.NOT_DECIDED)
 
     @property
     def goes(self) -> bool:
-        """The letters that told of it are of no more use."""
-        return self is not End.NOT_DECIDED
+        """Its letters are of no more use."""
+        return self is not DecisionEnd.NOT_DECIDED
 
 
 class Unsure(Failed):
-    """Whether a decision was made is not known; made again it changes nothing, or is made whole."""
+    """Whether the decision was made is unknown; made again, it changes nothing or is completed."""
 
 
-def may_be_made(error: Exception) -> bool:
-    """Whether a decision may be made though it ended with this error.
+def why_unsure(error: Exception) -> str | None:
+    """What to say of a decision that may be made despite this error; None: it is not made.
 
-    Behind a lock also where AWS said no: what is sent again is sent after the row was written.
+    Behind a lock also where AWS refused SendMessage: the row was written before.
     """
-    is_second_step = isinstance(error, ClientError) and error.operation_name == "SendMessage"
-    return is_second_step or isinstance(error, Unsure) or may_be_done(error)
-
-
-def not_known(error: Exception) -> str:
-    """What to say of a decision that may be made."""
     if isinstance(error, Unsure):
         return str(error)
+    is_second_step = isinstance(error, ClientError) and error.operation_name == "SendMessage"
+    if not (is_second_step or may_be_done(error)):
+        return None
     return (
         f"It is not known whether the decision was taken ({error}). Give the same command again: "
         "a decision that was taken stands, and one that was begun is completed."
@@ -70,17 +66,17 @@ class Answer:
 
     Attributes:
         said: one sentence or two for the person who asked.
-        left_behind: how many letters are of no more use, and could not be deleted.
+        left_behind: how many letters of no more use could not be deleted.
     """
 
-    end: End
+    end: DecisionEnd
     said: str
     left_behind: int = 0
 
     @property
     def decided(self) -> bool:
         """This decision was accepted, just now."""
-        return self.end is End.DECIDED
+        return self.end is DecisionEnd.DECIDED
 
 
 class Decider(Protocol):
@@ -93,17 +89,16 @@ class Decider(Protocol):
 
         Args:
             name: the message's id, or its execution's name.
-            letters: none where none was seen: another reader holds it, or it outlived the queue's
-                retention, or there is none.
+            letters: none where another reader holds it, SQS has dropped it, or there is none.
             held_elsewhere: how many letters another reader held.
 
         Raises:
             Failed: it cannot be done.
-            ClientError: AWS could not be asked; as of other errors, see `may_be_made`.
+            ClientError: AWS could not be asked; as of other errors, see `why_unsure`.
         """
 
     def answer_older(self, letter: DeadLetter) -> bool:
         """Decide by a letter that is not its message's newest; whether that was accepted.
 
-        It is of no more use then, whatever the answer is.
+        Either way the letter is of no more use.
         """

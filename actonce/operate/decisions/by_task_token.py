@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, is_of_last, none_seen
 from actonce.messages.history import Execution
-from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, End, Unsure
+from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionEnd, Unsure
 from actonce.operate.decisions.offered import AGAIN, Decision, why_not
 from actonce.stack.aws_errors import is_forbidden, may_be_done
 from actonce.stack.clients import Stack
@@ -21,13 +21,13 @@ from actonce_core.histories.stays import DEAD_LETTER, Stay, dead_letter_stays
 from actonce_core.records import timestamp
 
 _AFTER_A_DECISION = frozenset({DEAD_LETTER, "Failed"})
-"""Where an execution has failed because a decision said so."""
+"""States in which an execution has failed because of a decision."""
 
 _NO_OPEN_TASK = frozenset({"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"})
 
 
 class ByTaskToken:
-    """Answers the task that waits; Step Functions takes the first answer only.
+    """Answers the task that waits; Step Functions accepts only the first answer.
 
     Raises:
         Failed: nothing can be tried again just now; see `_deployed_version`.
@@ -58,7 +58,7 @@ class ByTaskToken:
             raise Failed(f"{none_seen(name, held_elsewhere)}. It has no execution.")
         if execution is None:
             return Answer(
-                End.NOT_DECIDED,
+                DecisionEnd.NOT_DECIDED,
                 "Step Functions no longer has its execution, so no decision can be made. Find out "
                 "by hand whether the effect happened. SQS deletes the dead letter 14 days after it "
                 "was posted.",
@@ -70,12 +70,12 @@ class ByTaskToken:
         return self._send(letter.task_token)
 
     def _accepted(self) -> Answer:
-        return Answer(End.DECIDED, f"Decided: {self._decision}.")
+        return Answer(DecisionEnd.DECIDED, f"Decided: {self._decision}.")
 
     def _unanswered(
         self, execution: Execution, letters: Sequence[DeadLetter], held_elsewhere: int
     ) -> Answer:
-        """What to do where no token was accepted: the execution tells why.
+        """The answer where no token was accepted; the execution tells why.
 
         Raises:
             Failed: it waits, and cannot be answered now.
@@ -92,7 +92,7 @@ class ByTaskToken:
         failure = waits.failure
         refusal = self._why_not(str(failure.get("reason")), str(failure.get("cause")))
         if refusal is not None:
-            return Answer(End.NOT_DECIDED, refusal)
+            return Answer(DecisionEnd.NOT_DECIDED, refusal)
         if letters and waits.task_token is not None:
             # The very token that was not accepted: it was answered, and the history lags behind.
             raise Unsure(
@@ -113,7 +113,7 @@ class ByTaskToken:
         )
 
     def _ended(self, execution: Execution, stays: Sequence[Stay], state: str | None) -> Answer:
-        """What to do with an execution that has ended; `state` is the one that it entered last."""
+        """Redrive an execution that has ended, if it can be; it entered `state` last."""
         end = f"its execution ended {execution.status} in {state or 'its first state'}"
         if execution.error:
             end += f" ({execution.error})"
@@ -129,32 +129,32 @@ class ByTaskToken:
             undecided = f"It was decided ({stays[-1].decision['decision']}), and {end}"
             then = "ActOnce carries out what was decided"
         if self._decision != "retry":
-            return Answer(End.NOT_DECIDED, f"{undecided}. Only retry continues it.")
+            return Answer(DecisionEnd.NOT_DECIDED, f"{undecided}. Only retry continues it.")
         try:
             self._stack.stepfunctions.redrive_execution(executionArn=execution.arn)
         except ClientError as error:
             if may_be_done(error) or is_forbidden(error):
                 raise
             raise Failed(f"{undecided}. Step Functions does not redrive it: {error}") from error
-        return Answer(End.CONTINUED, f"{undecided}. It continues now: {then}.")
+        return Answer(DecisionEnd.CONTINUED, f"{undecided}. It continues now: {then}.")
 
     def _decided_before(self, stays: Sequence[Stay], since: str = "") -> Answer:
         made = next((stay.decision for stay in reversed(stays) if stay.decision), None)
         if made is None:
             said = f"It does not wait for a decision, and nobody has made one.{since}"
-            return Answer(End.NOT_DECIDED, said)
+            return Answer(DecisionEnd.NOT_DECIDED, said)
         when = f" at {made['decided_at']}" if "decided_at" in made else ""
         by = f" by {made['decided_by']}" if "decided_by" in made else ""
         told = f"the last decision was {made['decision']}{when}{by}.{since}"
         if made["decision"] == self._decision:
-            return Answer(End.ALREADY, f"It was already decided: {told}")
-        return Answer(End.OVER, f"It no longer waits for a decision: {told}")
+            return Answer(DecisionEnd.ALREADY, f"It was already decided: {told}")
+        return Answer(DecisionEnd.OVER, f"It no longer waits for a decision: {told}")
 
     def _why_not(self, reason: str, cause: str) -> str | None:
         return why_not(self._stack, self._decision, reason, cause)
 
     def _send(self, task_token: str | None) -> bool:
-        """Answer the task; False if it is open no more, or there was none."""
+        """Answer the task; False: it is no longer open, or there is none."""
         if task_token is None:
             return False
         try:
@@ -167,7 +167,7 @@ class ByTaskToken:
 
 
 def _output(stack: Stack, decision: Decision, note: str) -> dict[str, Any]:
-    """The task's output. Who decided is for the record only, so it may be missing."""
+    """The task's output. Who decided is only for the record, and may be missing."""
     output: dict[str, Any] = {
         "decision": decision,
         "note": note,

@@ -1,11 +1,11 @@
-"""Decisions on a row of the ledger or the lease, which stands in an execution's place."""
+"""Decisions on a row of the ledger or the lease, where there are no executions."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from actonce.messages.dead_letters import DeadLetter, none_seen
-from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, End
+from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionEnd
 from actonce.operate.decisions.offered import AGAIN, Decision, why_not
 from actonce.operate.sending_back import attributes_again
 from actonce.queues.sending import for_fifo
@@ -15,14 +15,14 @@ from actonce_core.delivery import SOURCE_DEDUPLICATION_ID, SOURCE_MESSAGE_ID
 from actonce_core.locking.locks import COMPLETE, Outcome, ProcessingTable
 
 _OUTCOMES: dict[Decision, Outcome] = {"resolve": Outcome.RESOLVED, "reject": Outcome.REJECTED}
-"""What each decision completes the row with; the others have it tried again."""
+"""The outcome with which a decision completes the row; the other decisions try again."""
 
 
 class InLockRow:
     """Writes the decision to the row.
 
-    A message that is to be tried again is sent anew after that, and the dead letter deleted last:
-    a crash in between sends it again, and its row makes a duplicate of one of them.
+    Then it sends a message that is to be tried again anew; its dead letter is deleted last. After a
+    crash in between the message is sent again, and its row makes one of them a duplicate.
     """
 
     def __init__(self, stack: Stack, table: str, decision: Decision, note: str) -> None:
@@ -39,24 +39,24 @@ class InLockRow:
         newest = letters[0]
         refusal = self._refusal(newest)
         if refusal is not None:
-            return Answer(End.NOT_DECIDED, refusal)
+            return Answer(DecisionEnd.NOT_DECIDED, refusal)
         # The row is one attempt's; the letters of the others tell of nothing that waits.
         if any(self.answer_older(letter) for letter in letters):
-            return Answer(End.DECIDED, f"Decided: {self._decision}.")
+            return Answer(DecisionEnd.DECIDED, f"Decided: {self._decision}.")
         row = self._row(newest.message_id)
         if row is None:
             said = (
                 "Its row is no longer in the table. Find out by hand whether the effect happened."
             )
-            return Answer(End.NOT_DECIDED, said)
+            return Answer(DecisionEnd.NOT_DECIDED, said)
         if row["status"] == COMPLETE:
             return self._is_done(row.get("outcome"))
         if self._decision in AGAIN:
             self._send_anew(newest)
             said = "No consumer has completed it, so ActOnce sent it again."
-            return Answer(End.CONTINUED, said)
+            return Answer(DecisionEnd.CONTINUED, said)
         return Answer(
-            End.NOT_DECIDED,
+            DecisionEnd.NOT_DECIDED,
             "A consumer began it and has not completed it, so it does not wait for a decision yet. "
             "retry sends it again.",
         )
@@ -80,7 +80,7 @@ class InLockRow:
         return decided
 
     def _refusal(self, letter: DeadLetter) -> str | None:
-        """Why a letter that still waits cannot be decided so; None: it can be."""
+        """Why this decision is not possible on a letter that waits; None: it is."""
         if self._decision in AGAIN and self._sendable(letter) is None:
             return (
                 "It cannot be sent again: its dead letter does not contain the message, or the "
@@ -94,12 +94,12 @@ class InLockRow:
 
     def _is_done(self, outcome: str | None) -> Answer:
         if outcome is not None and outcome == _OUTCOMES.get(self._decision):
-            return Answer(End.ALREADY, f"It was already decided: {self._decision}.")
+            return Answer(DecisionEnd.ALREADY, f"It was already decided: {self._decision}.")
         if outcome == Outcome.DEAD_LETTER:
             said = f"This dead letter no longer waits for a decision: {ANOTHER_SINCE}. Look again."
-            return Answer(End.OVER, said)
+            return Answer(DecisionEnd.OVER, said)
         said = f"It no longer waits for a decision: its row says {outcome}."
-        return Answer(End.OVER, said)
+        return Answer(DecisionEnd.OVER, said)
 
     def _row(self, message_id: str) -> dict[str, str] | None:
         row = self._stack.dynamodb.get_item(
@@ -115,7 +115,7 @@ class InLockRow:
             self._stack.sqs.send_message(**sendable)
 
     def _sendable(self, letter: DeadLetter) -> Any | None:
-        """What its message is sent again by; None: it cannot be, as it was."""
+        """The arguments to send its message again with; None: it cannot be sent as it was."""
         to, source, message = self._stack.requests_queue, letter.source, letter.message
         if source is None or message is None:
             return None

@@ -1,4 +1,4 @@
-"""Which decisions there are, and which of them can be made on a dead letter."""
+"""The decisions, and which of them are possible on a dead letter."""
 
 from typing import Literal, get_args
 
@@ -7,11 +7,11 @@ from actonce.messages.history import nothing_looks_up
 from actonce.stack.clients import Stack
 
 Decision = Literal["retry", "perform", "resolve", "reject"]
-"""`perform` is a person's word that it did not happen, so nothing is looked up; `retry` looks
+"""`perform` takes a person's word that the effect did not happen, without a look-up; `retry` looks
 first wherever the outcome is unknown."""
 
 AGAIN: tuple[Decision, ...] = ("retry", "perform")
-"""Those after which it is tried again."""
+"""The decisions that try again."""
 
 _IN_VAIN = (
     "No function can look it up (FindFunctionArn is not set), so a retry would end as the same "
@@ -25,13 +25,13 @@ _NOBODYS_WORD = (
 
 
 def why_not(stack: Stack, decision: str, reason: str, cause: str) -> str | None:
-    """Why a decision cannot be made on a dead letter, in sentences; None: it can.
+    """Why a decision is not possible on a dead letter, in sentences; None: it is.
 
     Args:
         stack: that has the letter.
         decision: one of `Decision`.
-        reason, cause: of the letter. It may tell that no function was named that looks up; a retry
-            looks up by what the stack names now.
+        reason, cause: of the letter. The cause may be that no function was named to look up; a
+            retry uses the function that the stack names now.
     """
     if decision == "perform" and reason in NOTHING_HAPPENED:
         return _NOBODYS_WORD
@@ -42,5 +42,5 @@ def why_not(stack: Stack, decision: str, reason: str, cause: str) -> str | None:
 
 
 def decisions_on(stack: Stack, reason: str, cause: str) -> list[Decision]:
-    """The decisions to choose from on a dead letter: those that can be made."""
+    """The decisions that are possible on a dead letter."""
     return [one for one in get_args(Decision) if why_not(stack, one, reason, cause) is None]

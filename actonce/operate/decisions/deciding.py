@@ -1,4 +1,4 @@
-"""A decision, carried out on one message that waits, or on many that were listed before."""
+"""Making a decision on one message that waits, or on many that were listed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +12,9 @@ from actonce.operate.decisions.answers import (
     ANOTHER_SINCE,
     Answer,
     Decider,
-    End,
+    DecisionEnd,
     Unsure,
-    may_be_made,
-    not_known,
+    why_unsure,
 )
 from actonce.operate.decisions.by_task_token import ByTaskToken
 from actonce.operate.decisions.in_lock_row import InLockRow
@@ -26,10 +25,10 @@ from actonce.stack.clients import Stack
 
 
 def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
-    """Who decides on this stack by the letters given: Step Functions, or the table's rows.
+    """What makes decisions on this stack: by task tokens, or in the rows of a lock.
 
     Raises:
-        Failed: nothing can be decided so just now.
+        Failed: this cannot be decided just now.
     """
     if stack.ledger_table is None:
         return ByTaskToken(stack, decision, note)
@@ -39,10 +38,10 @@ def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
 def decide(stack: Stack, name: str, decision: Decision, note: str = "") -> Answer:
     """Answer a message's dead letter.
 
-    First the decision, then the entry is deleted: never is one deleted whose execution still waits.
-    Made twice, or for an execution that waits no more, it changes nothing, and entries whose task
-    was answered before are removed. Where nothing was decided the entry stays to be seen. An entry
-    that cannot be deleted is told of, and changes nothing about the decision.
+    The decision comes first and the letter is deleted then, so that none is deleted whose execution
+    still waits. Made twice, or for an execution that waits no more, a decision changes nothing, and
+    letters whose task was answered before are removed. Where nothing was decided the letter stays.
+    A letter that cannot be deleted changes nothing about the decision; the answer says so.
 
     `name` is the message's id, or its execution's name.
 
@@ -57,14 +56,14 @@ def decide(stack: Stack, name: str, decision: Decision, note: str = "") -> Answe
         try:
             answer = by.answer(name, letters, queue.held_elsewhere)
         except Exception as error:
-            if not may_be_made(error):
+            if (why := why_unsure(error)) is None:
                 raise
-            raise Unsure(not_known(error)) from error
+            raise Unsure(why) from error
         return _without_letters(answer, queue, letters) if answer.end.goes else answer
 
 
 def _without_letters(answer: Answer, queue: QueueReader, letters: Sequence[DeadLetter]) -> Answer:
-    """Delete the letters; the answer with what to say of those that are left."""
+    """Delete the letters; the answer also says if some are left."""
     left, why = 0, ""
     try:
         left = len(queue.delete([one.queued for one in letters]))
@@ -88,10 +87,10 @@ _DECIDED: Final[Mapping[Decision, str]] = {
 
 
 @dataclass(eq=False)
-class Deciding(Bulk[DeadLetter]):
-    """Makes one decision about every letter that was listed.
+class BulkDecision(Bulk[DeadLetter]):
+    """Makes one decision on every listed letter.
 
-    What was posted since is left alone, also of the same messages.
+    It leaves alone what was posted since, also of the same messages.
 
     Attributes:
         decision: for all of them.
@@ -107,14 +106,14 @@ class Deciding(Bulk[DeadLetter]):
         """See `Bulk.run`.
 
         Raises:
-            Failed: nothing can be decided so just now.
+            Failed: this cannot be decided just now.
         """
         self._by: Decider = decider(self.stack, self.decision, self.note)
         super().run(tell)
 
     def word(self, end: str) -> str:
         """See `Bulk.word`; what was decided, where it was."""
-        return _DECIDED[self.decision] if end == End.DECIDED else super().word(end)
+        return _DECIDED[self.decision] if end == DecisionEnd.DECIDED else super().word(end)
 
     def _queue(self) -> str:
         return self.stack.dead_letter_queue
@@ -132,7 +131,7 @@ class Deciding(Bulk[DeadLetter]):
                 return
 
     def _newest(self, letter: DeadLetter) -> bool:
-        """Decide by a message's newest letter; whether its entry goes."""
+        """Decide by a message's newest letter; whether to delete it."""
         answer = self._tried(letter.entry, lambda: self._by.answer(letter.message_id, [letter]))
         if answer is None:
             return False
@@ -140,7 +139,7 @@ class Deciding(Bulk[DeadLetter]):
         return answer.end.goes
 
     def _older(self, letter: DeadLetter) -> bool:
-        """Decide by an older letter; it says nothing of its message, unless it was the open one."""
+        """Decide by an older letter, which counts only if it is the open one."""
         try:
             # Not again where it is throttled: behind a lock it is two steps. The letter stays.
             accepted = self._by.answer_older(letter)
@@ -149,14 +148,14 @@ class Deciding(Bulk[DeadLetter]):
                 raise
             return False
         if accepted:
-            self._end(letter.entry, End.DECIDED, "Decided.", happened=True)
+            self._end(letter.entry, DecisionEnd.DECIDED, "Decided.", happened=True)
         return True
 
     def _not_known(self, error: Exception) -> str | None:
-        return not_known(error) if may_be_made(error) else None
+        return why_unsure(error)
 
     def _end(self, name: str, end: str, said: str, *, happened: bool) -> None:
-        """Note what became of a message, unless one of its letters was decided on before."""
+        """Note the result of a message, unless one of its letters was decided already."""
         before = self._ends[self._listed[name].entry]
-        if before is None or before.end != End.DECIDED:
+        if before is None or before.end != DecisionEnd.DECIDED:
             super()._end(name, end, said, happened=happened)

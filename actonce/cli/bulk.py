@@ -1,6 +1,6 @@
-"""What the commands of dead letters and of unstarted deliveries do with many.
+"""Listing a queue's entries and acting on many: for dead letters and unstarted deliveries.
 
-To list a queue, and to show, ask, act and tell: on what was shown, and on nothing that came later.
+A command shows what it would act on, asks, acts on exactly that, and reports.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic
 import typer
 
 from actonce.cli import tables
-from actonce.cli.options import Json, Yes, gathered
+from actonce.cli.options import Decorator, Json, Yes, gathered
 from actonce.messages.filters import (
     E,
     Entry,
@@ -33,10 +33,10 @@ from actonce.terminal.errors import Failed, Interrupted, WrongUse
 from pipeline.visible import visible_whole
 
 GROUPED_FROM = 50
-"""As many entries are listed one by one; more by their groups."""
+"""Up to so many entries are listed one by one; more are grouped."""
 
 MOST_GROUPS = 25
-"""As many groups are shown; the others are counted."""
+"""So many groups are shown; the others are counted."""
 
 _SHORT = 60  # characters of what others wrote, in a table; ids are whole
 
@@ -73,17 +73,17 @@ _EACH = Annotated[bool, typer.Option("--each", help="Print a line for each, howe
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[E]):
-    """What the commands of one queue call what lies in it.
+class EntryFormat(Generic[E]):
+    """How commands name and print the entries of one queue.
 
     Attributes:
-        queue: where it lies.
-        name: of a list of them, in JSON.
-        one: a person's words for one of them.
-        several: for more.
-        headers: of a table of them.
-        row: one of them in it.
-        as_json: one of them for machines.
+        queue: its name.
+        name: of a list of entries, in JSON.
+        one: a person's words for an entry.
+        several: for more than one.
+        headers: of a table of entries.
+        row: an entry's row in it.
+        as_json: an entry for machines.
     """
 
     queue: str
@@ -96,12 +96,12 @@ class Kind(Generic[E]):
 
 
 @dataclass(frozen=True, slots=True)
-class Many:
-    """How a command acts on many; see the options of the same names.
+class BulkOptions:
+    """The options of a command that acts on many entries, by their names.
 
     Attributes:
-        narrowing: which of all entries are meant.
-        is_narrowed: something was said that is for many only.
+        narrowing: which entries to act on.
+        is_narrowed: an option was given that only --all takes.
     """
 
     narrowing: Narrowing
@@ -116,15 +116,15 @@ class Many:
     def stack(self, at: Chosen, named: object) -> Stack:
         """The stack to act on.
 
-        What acts on all asks by itself, with what it would act on; nobody is asked twice.
+        A command with --all asks when it has shown what it would act on, and not here as well.
 
         Args:
             at: where it is.
-            named: what the command is to act on; empty for nothing.
+            named: the entries that the command line names; empty for none.
 
         Raises:
-            WrongUse: both something named and --all are meant, or neither; or what is only for many
-                was said of a named one; or what is to be asked about would not be shown.
+            WrongUse: entries and --all are given, or neither; or an option for --all with a named
+                entry; or --json and a question, before which nothing would be shown.
         """
         if bool(named) == self.every:
             raise WrongUse("Name an ID, as list shows it, or say --all; not both.")
@@ -138,25 +138,22 @@ class Many:
         return find_stack(replace(at, yes=self.yes), changes=not (self.every or self.dry_run))
 
 
-def asked_how(
+def bulk_options(
     reasons: Sequence[str],
     texts: str,
     *,
     errors: bool = False,
     acts: bool = False,
     paced: bool = False,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options that choose among many, and how it goes about them.
-
-    The command gets them as its argument `how`, a `Many`, and says at that place of its own
-    arguments where its help names them. A reason that there is not is wrong use.
+) -> Decorator:
+    """Give a command the options of `BulkOptions`, as its argument `how`.
 
     Args:
-        reasons: those that there are.
+        reasons: what --reason takes.
         texts: what --match looks at, for its help.
-        errors: the entries have errors, too.
-        acts: it does something to them.
-        paced: at a rate that can be asked for.
+        errors: the command has --error.
+        acts: the command changes entries: it has --all, --dry-run and --yes.
+        paced: it has --rate.
     """
     reason = typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(reasons)}.")
     kinds: dict[str, Any] = {"reason": Annotated[str | None, reason]}
@@ -168,7 +165,9 @@ def asked_how(
         options |= {"dry_run": _DRY_RUN, "yes": Yes}
     options |= {"each": _EACH, "json": Json}
 
-    def asked_for(before: str | None, limit: int | None, match: str | None, **said: Any) -> Many:
+    def options_given(
+        before: str | None, limit: int | None, match: str | None, **said: Any
+    ) -> BulkOptions:
         if match == "":
             raise WrongUse(
                 "An empty --match leaves nothing out: is a variable of your shell unset?"
@@ -184,9 +183,9 @@ def asked_how(
         at = None if before is None else read_moment(before, datetime.now(UTC))
         narrowed = (*kind.values(), before, limit, match, said.get("rate"))
         is_narrowed = any(one is not None for one in narrowed)
-        return Many(Narrowing(kind, at, match, limit), is_narrowed, **said)
+        return BulkOptions(Narrowing(kind, at, match, limit), is_narrowed, **said)
 
-    return gathered("how", options, asked_for)
+    return gathered("how", options, options_given)
 
 
 def read(
@@ -195,7 +194,7 @@ def read(
     look: Callable[[Callable[[int], None]], Listing[E]],
     named: Sequence[str] = (),
 ) -> Listing[E]:
-    """Read a queue, with a bar where it takes long; what `look` found, or of that what is named."""
+    """Read a queue by `look`, with a bar where it takes long; keep only the entries `named`."""
     with queue, console.progress(f"Reading {name}") as bar:
         listing = look(lambda number: bar.update(number, max(number, queue.expected)))
     if listing.held_elsewhere:
@@ -209,11 +208,11 @@ def read(
     return replace(listing, entries=chosen)
 
 
-def print_list(kind: Kind[E], listing: Listing[E], how: Many) -> None:
-    """Print what was listed: each, or where there are many how many of which kind."""
+def print_list(kind: EntryFormat[E], listing: Listing[E], how: BulkOptions) -> None:
+    """Print each entry; or of many, how many there are of which kind."""
     entries = listing.entries
     if how.json:
-        console.print_json(_told(kind, listing))
+        console.print_json(_listed(kind, listing))
     elif not entries and not listing.held_elsewhere:
         console.out.print(f"There is no {kind.one}{' that matches' if how.is_narrowed else ''}.")
     elif len(entries) > GROUPED_FROM and not how.each:
@@ -224,38 +223,37 @@ def print_list(kind: Kind[E], listing: Listing[E], how: Many) -> None:
 
 
 def act(
-    kind: Kind[E],
+    kind: EntryFormat[E],
     verb: str,
     work: Bulk[E],
-    how: Many,
+    how: BulkOptions,
     named: Sequence[str] = (),
     *,
     warning: str | None = None,
 ) -> None:
-    """Act on what was listed, and tell what became of each.
-
-    Of --all it is shown first and asked about; what was named is meant.
+    """Act on the entries that were listed, and report; with --all show them and ask first.
 
     Args:
-        kind: see there.
-        verb: what is done, as the command is called.
-        work: what does it, to what was listed.
-        how: see there.
-        named: what was listed because it was named, or was not found.
-        warning: what to say before it is asked.
+        kind: of the entries.
+        verb: the command's name.
+        work: acts on the listed entries.
+        how: the command's options.
+        named: the entries that the command line names, found or not.
+        warning: printed before the question.
 
     Raises:
-        Failed: the answer was no, or not all that was asked for was seen and done.
-        Interrupted: a person ended it in the middle.
+        Failed: the answer was no; or not every entry was read and acted on.
+        Interrupted: Ctrl-C stopped it.
     """
     listing = work.listing
     entries, held = listing.entries, listing.held_elsewhere
     missing = [name for name in dict.fromkeys(named) if not any(e.is_named(name) for e in entries)]
-    if not (how.every or how.dry_run) or _agreed(kind, verb, listing, how, warning):
-        early = _run(verb, work, len(entries)) if entries else None
-        _print_ends(kind, verb, how, work, missing)
-        if early is not None:
-            raise early
+    if not (how.every or how.dry_run) or _is_confirmed(kind, verb, listing, how, warning):
+        try:
+            if entries:
+                _run(verb, work, len(entries))
+        finally:
+            _print_results(kind, verb, how, work, missing)
     failed = [one for one in work.ended if not one.happened]
     if missing:
         why = f", of which {held_by_another(held)}: look again" if held else ""
@@ -269,11 +267,13 @@ def act(
         raise Failed(f"{what}: {held_by_another(held)}. Give the same command again.")
 
 
-def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: str | None) -> bool:
-    """Show what would be acted on, and ask; False where that was all that was asked for.
+def _is_confirmed(
+    kind: EntryFormat[E], verb: str, listing: Listing[E], how: BulkOptions, warning: str | None
+) -> bool:
+    """Show what would be acted on, and ask; False for a dry run.
 
     Raises:
-        WrongUse: there is nobody to ask.
+        WrongUse: there is no terminal to ask at.
         Failed: the answer was no.
     """
     entries = listing.entries
@@ -284,7 +284,7 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
         _print_groups(entries)
     if how.dry_run:
         if how.json:
-            console.print_json({"action": verb, "dry_run": True, **_told(kind, listing)})
+            console.print_json({"action": verb, "dry_run": True, **_listed(kind, listing)})
         return False
     if entries and not how.yes:
         if warning is not None:
@@ -296,23 +296,22 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
     return True
 
 
-def _run(verb: str, work: Bulk[E], total: int) -> BaseException | None:
-    """Act, with a bar; what ended it early, for that is told of after the rest."""
+def _run(verb: str, work: Bulk[E], total: int) -> None:
+    """Act, with a bar."""
     with console.progress(verb.replace("-", " ").capitalize(), total) as bar:
         try:
             work.run(lambda done: bar.update(done, total))
-        except KeyboardInterrupt:
-            return Interrupted(
+        except KeyboardInterrupt as error:
+            raise Interrupted(
                 f"Interrupted: {total - work.left:,} of {total:,} are done, the other "
                 f"{work.left:,} are as before. The same command continues with them."
-            )
-        except Exception as error:  # noqa: BLE001 - what was done is told first, then this raised
-            return error
-    return None
+            ) from error
 
 
-def _print_ends(kind: Kind[E], verb: str, how: Many, work: Bulk[E], missing: Sequence[str]) -> None:
-    """Print what became of how many; of each where that was asked for, or it did not happen."""
+def _print_results(
+    kind: EntryFormat[E], verb: str, how: BulkOptions, work: Bulk[E], missing: Sequence[str]
+) -> None:
+    """Print how many ended how; with --each every entry, otherwise those that failed."""
     held = work.listing.held_elsewhere
     if how.json:
         told = {"action": verb, "dry_run": False, "counts": work.counted, "left": work.left}
@@ -334,8 +333,8 @@ def _print_ends(kind: Kind[E], verb: str, how: Many, work: Bulk[E], missing: Seq
         console.say(note)
 
 
-def _told(kind: Kind[E], listing: Listing[E]) -> dict[str, Any]:
-    """What was listed, for machines."""
+def _listed(kind: EntryFormat[E], listing: Listing[E]) -> dict[str, Any]:
+    """The listed entries, for machines."""
     return {
         kind.name: [kind.as_json(one) for one in listing.entries],
         "groups": [group.as_json() for group in grouped(listing.entries)],
@@ -344,7 +343,7 @@ def _told(kind: Kind[E], listing: Listing[E]) -> dict[str, Any]:
 
 
 def _print_groups(entries: Sequence[Entry]) -> None:
-    """Print how many there are of which kind, and for how long they wait."""
+    """Print how many entries there are of each kind, and for how long they have waited."""
     groups = grouped(entries)
     now = datetime.now(UTC)
     rows = [

@@ -1,4 +1,4 @@
-"""How a queue stands: how much waits in it, and whether a person has paused what it feeds."""
+"""How much waits in a queue, and whether somebody has paused the stack that it feeds."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,20 +16,20 @@ _LOOK_BACK = timedelta(minutes=10)
 PAUSED_SINCE = "actonce-paused-since"
 PAUSED_BY = "actonce-paused-by"
 PAUSED_NOTE = "actonce-paused-note"
-"""The tags on RequestsQueue that say of a pause since when it is, by whom, and why."""
+"""Tags on RequestsQueue that describe a pause: since when, by whom, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """A queue's messages.
+    """How many messages a queue has.
 
     Attributes:
-        waiting: that can be received.
-        in_flight: received, and not deleted yet.
-        delayed: that cannot be received yet.
-        oldest_seconds: age of the oldest one, as CloudWatch has it, a minute or two late; None: it
-            does not say. Of a standard queue it leaves out what was received three times and more,
-            so the oldest is as old as this, or older.
+        waiting: can be received.
+        in_flight: were received, and are not deleted yet.
+        delayed: cannot be received yet.
+        oldest_seconds: the age of the oldest by CloudWatch, a minute or two late; None: it does not
+            say. On a standard queue CloudWatch leaves out messages that were received three times
+            or more, so the oldest is at least this old.
     """
 
     waiting: int
@@ -39,7 +39,7 @@ class Depth:
 
 
 def depth_of(stack: Stack, queue_url: str, now: datetime) -> Depth:
-    """How much waits in one of its queues, by SQS's own counts."""
+    """The depth of one of the stack's queues, by SQS's estimates."""
     attributes = stack.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["All"])
     counts = attributes["Attributes"]
     waiting = int(counts["ApproximateNumberOfMessages"])
@@ -56,9 +56,9 @@ def depth_of(stack: Stack, queue_url: str, now: datetime) -> Depth:
 def highest_ages(
     aws: Aws, metric: tuple[str, str], dimension: dict[str, str], since: datetime, now: datetime
 ) -> list[int]:
-    """Each minute's highest (seconds), the last one last; without leave to ask, none.
+    """The highest age in each minute (seconds), in order of time; none if CloudWatch refuses.
 
-    `metric` is CloudWatch's namespace, and the name of the metric in it.
+    `metric` is a namespace of CloudWatch and the name of a metric in it.
     """
     try:
         answer = aws.client("cloudwatch").get_metric_statistics(
@@ -78,7 +78,7 @@ def highest_ages(
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """That a stack is paused: since when (ISO 8601, UTC), by whom, and why (may be empty)."""
+    """A pause of a stack: since when (ISO 8601, UTC), by whom, and why (may be empty)."""
 
     since: str
     by: str
@@ -91,7 +91,7 @@ class Pause:
 
 
 def find_pause(sqs: "SQSClient", queue_url: str) -> Pause | None:
-    """What the queue's tags say; None: nobody paused it."""
+    """The pause by the queue's tags; None: it is not paused."""
     tags = sqs.list_queue_tags(QueueUrl=queue_url).get("Tags", {})
     if PAUSED_SINCE not in tags:
         return None
