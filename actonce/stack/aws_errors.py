@@ -15,7 +15,7 @@ from botocore.parsers import ResponseParserError
 from actonce.terminal.errors import Failed
 from actonce_core.transient import error_code
 
-_GONE: Final = frozenset(
+_MISSING: Final = frozenset(
     {
         "AWS.SimpleQueueService.NonExistentQueue",
         "QueueDoesNotExist",
@@ -23,7 +23,6 @@ _GONE: Final = frozenset(
         "StateMachineDoesNotExist",
     }
 )
-"""Codes by which a service says that it has no such queue, table, function or state machine."""
 
 _SERVER_ERROR: Final = 500
 
@@ -43,15 +42,19 @@ def told_of(error: Exception) -> str | None:
     """What to tell of it; None: neither AWS nor the way to it has made it."""
     told = f"AWS: {error}"
     if isinstance(error, ClientError):
-        code = error.response.get("Error", {}).get("Code")
-        if code in _GONE:
+        if is_missing(error):
             told += " The stack, or a part of it, may be gone: actonce status looks."
-        if code in _EXPIRED:
+        if error.response.get("Error", {}).get("Code") in _EXPIRED:
             told += " The credentials have expired: get new ones, as by aws sso login."
         return told
     if isinstance(error, EndpointConnectionError | ConnectionClosedError):
         return f"{told}. Nothing answers there; the embedded AWS is brought up by actonce up."
     return told if isinstance(error, BotoCoreError | ResponseParserError) else None
+
+
+def is_missing(error: ClientError) -> bool:
+    """Whether a service says that it has no such queue, table, function or state machine."""
+    return error.response.get("Error", {}).get("Code") in _MISSING
 
 
 def is_forbidden(error: Exception) -> bool:
