@@ -11,6 +11,7 @@ from jsonata.timebox import Timebox
 from ministack.services import lambda_svc, stepfunctions
 
 from actonce.embedded import functions, server
+from actonce.terminal.errors import Failed
 
 
 def evaluate() -> object:
@@ -55,3 +56,18 @@ def test_a_function_that_acts_when_it_is_to_look_up_is_told_of(
 
     assert (complaint is None) is (complains is None)
     assert (complains or "") in (complaint or "")
+
+
+def test_a_look_up_that_fails_is_told_of_and_a_starter_that_fails_stops_it() -> None:
+    failing = {"theirs:1"}
+
+    def invoke(*, FunctionName: str, **_: object) -> dict[str, object]:  # noqa: N803
+        error = {"FunctionError": "Unhandled"} if FunctionName in failing else {}
+        return {"Payload": BytesIO(b'{"errorMessage": "no"}'), **error}
+
+    stack = Mock(ledger_table=None, find_function="theirs:1", starter_function="starter")
+    stack.lambda_.invoke.side_effect = invoke
+    assert "cannot look up" in (functions.call_at_once(stack, 1) or "")
+    failing.add("starter")
+    with pytest.raises(Failed, match="starter does not start"):
+        functions.call_at_once(stack, 1)
