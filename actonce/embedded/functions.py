@@ -1,4 +1,4 @@
-"""The functions' processes on the embedded AWS: started before a load comes, and killed."""
+"""Starts the functions' processes on the embedded AWS before a load comes, and kills them."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ WARM_UP_ID = "warm-up"
 
 
 def warm(stack: Stack) -> None:
-    """Start as many processes of the functions as a load keeps busy, by calls that change nothing.
+    """Start as many processes as a load keeps busy, by calls that change nothing.
 
     `stack`: on the embedded AWS.
     """
@@ -98,10 +98,9 @@ def _is_performed(answer: str) -> bool:
 
 
 def kill(state: State) -> int:
-    """Kill every process of a function, as a crash of its host would; how many there were.
+    """Kill every process of a function, as a crash of its host would; returns how many.
 
-    It waits until they are dead, some seconds at most, so that a call that comes then goes to a new
-    process.
+    It waits some seconds until they are dead, so that the next call goes to a new process.
     """
     killed = _of_functions(state)
     for pid in killed:
@@ -114,10 +113,7 @@ def kill(state: State) -> int:
 
 
 def _of_functions(state: State) -> set[int]:
-    """The living processes of the functions, by their number.
-
-    Whoever entered ends with the fork that works for it, so one of the two is enough.
-    """
+    """Process ids of the functions' living `enter` processes, with which their forks end."""
     listing = subprocess.run(
         ["ps", "-ww", "-eo", "pid=,pgid=,stat=,command="],
         capture_output=True,

@@ -11,7 +11,7 @@ from samtranslator.yaml_helper import yaml_parse
 from actonce.terminal.errors import WrongUse
 
 PLACES = {"AWS::Serverless::Application": "Location", "AWS::CloudFormation::Stack": "TemplateURL"}
-"""Where a resource that is a nested stack says where its template lies."""
+"""The property of a nested stack that says where its template is."""
 
 NAMES = ("template.yaml", "template.yml", "template.json")
 """As sam looks for a template."""
@@ -22,9 +22,9 @@ class Template:
     """A template as it was written.
 
     Attributes:
-        file: where it lies.
+        file: where it is.
         body: its sections; CloudFormation's functions are in their long form.
-        logical_id: what it is called in the template that it is nested in; empty for the outermost.
+        logical_id: its name in the template that nests it; empty for the outermost.
     """
 
     file: Path
@@ -83,10 +83,10 @@ def outermost(folder: Path) -> Path:
 
 
 def nested(template: Template) -> Iterator[Template]:
-    """The templates that lie beside it and are nested in it, not deeper.
+    """The templates that it nests itself, if they are files here.
 
     Raises:
-        WrongUse: one of them cannot be read, or its place is worked out by CloudFormation.
+        WrongUse: one of them cannot be read, or its place is a function.
     """
     for name, kind, properties in template.resources():
         place = properties.get(PLACES.get(kind, ""))
@@ -101,7 +101,7 @@ def nested(template: Template) -> Iterator[Template]:
 
 
 def all_of(template: Template) -> Iterator[Template]:
-    """A template and whatever is nested in it, but for what is nested in ActOnce's."""
+    """A template and all that is nested in it, but nothing that is nested in ActOnce's."""
     yield template
     if not template.is_actonce:
         for one in nested(template):
@@ -109,12 +109,12 @@ def all_of(template: Template) -> Iterator[Template]:
 
 
 def is_actonce(body: Mapping[str, Any]) -> bool:
-    """Whether a template is ActOnce's, as it was written or as sam has built it."""
+    """Whether a template is ActOnce's, as it was written or as sam built it."""
     return "ActOnce" in _mapping(body.get("Mappings"))
 
 
 def value_of(value: Any, values: Mapping[str, str]) -> str | None:
-    """A property's value where it is written out, or a parameter's; None: CloudFormation knows it.
+    """A property's value if it is a literal or a parameter; None if only CloudFormation knows it.
 
     Args:
         value: as the template has it.

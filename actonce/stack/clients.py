@@ -1,7 +1,7 @@
-"""What a command talks to: AWS or the embedded AWS, and the ActOnce stack that is meant there.
+"""Clients of AWS or of the embedded AWS, and the ActOnce stack that a command works on.
 
 A team nests ActOnce in its own template (docs/adopting.md), and knows its own stack's name, not the
-one that CloudFormation makes for what is nested. Of two, `PARENT/LogicalId` says which.
+name that CloudFormation gives the nested one. `PARENT/LogicalId` names one of several.
 """
 
 import functools
@@ -43,7 +43,7 @@ _CLIENT_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 5},
 )
 
-# To be told who asks is worth little waiting: STS cannot be reached from every network.
+# Not worth a long wait: STS cannot be reached from every network.
 _CALLER_CONFIG = Config(connect_timeout=2, read_timeout=3, retries={"total_max_attempts": 1})
 
 _IF_EMBEDDED = (
@@ -68,7 +68,7 @@ _TABLES = ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable")
 
 
 def embedded_variables(endpoint_url: str) -> dict[str, str]:
-    """The usual variables that point at the embedded AWS which listens there."""
+    """The usual variables, for the embedded AWS at that address."""
     return EMBEDDED_CREDENTIALS | {
         "AWS_ENDPOINT_URL": endpoint_url,
         "AWS_DEFAULT_REGION": EMBEDDED_REGION,
@@ -78,7 +78,7 @@ def embedded_variables(endpoint_url: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, as AWS knows them: the account's number, and an ARN."""
+    """Whose credentials are used: the account's number, and an ARN."""
 
     account: str
     arn: str
@@ -89,9 +89,9 @@ class Aws:
     """Makes clients, one per service.
 
     Args:
-        endpoint_url: of the embedded AWS, whose keys and Region are used whatever the variables
-            say; None for what the usual variables say.
-        profile: whose credentials; None for what the usual variables say.
+        endpoint_url: of the embedded AWS, which is used with its own keys and Region; None for what
+            the usual variables say.
+        profile: of the credentials; None for what the usual variables say.
         region: None for what the usual variables and files say.
     """
 
@@ -113,7 +113,7 @@ class Aws:
         return self._clients[service]
 
     def fresh(self, service: str, config: Config = _CLIENT_CONFIG) -> Any:
-        """A client of its own, for who wants other time-outs, or no call made twice.
+        """A new client, for other time-outs or without retries.
 
         Raises:
             WrongUse: no Region is set.
@@ -148,21 +148,21 @@ class Aws:
         return str(self.client("cloudformation").meta.region_name)
 
     def caller(self) -> Caller | None:
-        """Who asks; None: that cannot be known. It is asked once.
+        """Whose credentials are used; None if AWS does not say. Asks AWS once.
 
         Raises:
-            Failed: there are no credentials, without which nothing else can be asked either.
+            Failed: there are no credentials.
         """
         if not self._callers:
             self._callers.append(self._caller())
         return self._callers[0]
 
     def now(self) -> datetime:
-        """The moment, by AWS's own clock, to the second.
+        """The time by AWS's clock, to the second.
 
         Raises:
-            Failed: it does not tell.
-            ClientError: it says no.
+            Failed: AWS's answer has no time.
+            ClientError: AWS refuses.
         """
         answer = self.client("sts").get_caller_identity()
         told = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
@@ -182,7 +182,7 @@ class Aws:
 
 @functools.cache
 def _without_profile() -> boto3.Session:
-    """For the embedded AWS, which a profile that is named and not there must not stop."""
+    """For the embedded AWS, which works even if AWS_PROFILE names a profile that is missing."""
     nothing = {"profile": (None, None, None, None)}
     return boto3.Session(botocore_session=botocore.session.Session(session_vars=nothing))
 
@@ -193,7 +193,7 @@ def _of_profile(name: str) -> boto3.Session:
 
 
 class _Output:
-    """An output of the stack, by its name; a KeyError where the stack has none of it."""
+    """An output of the stack, by its name; a KeyError if the stack does not have it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -203,7 +203,7 @@ class _Output:
 
 
 class _OptionalOutput:
-    """An output that only some stacks have; else None."""
+    """An output that only some stacks have; None for the others."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -228,14 +228,14 @@ class _Client(Generic[Client]):
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A deployed stack: its name, its outputs, and clients for what it is made of.
+    """A deployed stack: its name, its outputs, and clients for its services.
 
     Attributes:
-        name: CloudFormation's: its name, or its ARN where it is nested in a team's own.
-        outputs: by name; of the stack that it is nested in as well, if they are `OF_THE_AUDIT`.
+        name: for CloudFormation: its name, or its ARN if it is nested.
+        outputs: by name; also those of `OF_THE_AUDIT` that the stack around it has.
         path: see `called`.
         options: what a command line needs to work on this stack; see `endpoint.options`.
-        where: the line in which the person was told where it works; see `endpoint.line`.
+        where: the line that tells the person where a command works; see `endpoint.line`.
     """
 
     aws: Aws
@@ -256,28 +256,28 @@ class Stack:
     dead_letter_queue = _Output("DeadLetterQueueUrl")
     fingerprints_table = _Output("FingerprintsTableName")
     ledger_table = _OptionalOutput("LedgerTableName")
-    """Of ledger and lease; None where executions are started."""
+    """Of a ledger or a lease; None if the stack starts executions."""
     appointments_table = _Output("AppointmentsTableName")
-    """Which only the example has."""
+    """Only the example has it."""
     effect_function = _Output("EffectFunctionArn")
-    """What performs effects, by name or ARN; none where a lock's consumer does, the example."""
+    """What performs effects, by name or ARN; missing if a lock's consumer performs the example."""
     find_function = _OptionalOutput("FindFunctionArn")
-    """What looks up effects, by name or ARN; None where a person does."""
+    """What looks up effects, by name or ARN; None if a person has to."""
     state_machine = _Output("ProcessMessageArn")
-    """Which only a stack that starts executions has."""
+    """Only a stack that starts executions has it."""
     starter_function = _Output("StarterFunctionName")
-    """What the queue feeds: StarterFunction, or ConsumerFunction in its place."""
+    """The function that the queue feeds: StarterFunction or ConsumerFunction."""
     starter_log_group = _Output("StarterLogGroupName")
     version = _OptionalOutput("ActOnceVersion")
-    """Of the release that it was deployed from; None: one that did not say it yet."""
+    """Of the release that it was deployed from; None for a release before this output."""
 
     @classmethod
     def find(cls, aws: Aws, name: str) -> "Stack":
-        """The ActOnce stack that is named, or the only one nested in what is named.
+        """The ActOnce stack of that name, or the only one nested in the stack of that name.
 
         Raises:
-            WrongUse: no stack can have this name; or several are nested in it, which are said.
-            Failed: there is none, or AWS says no.
+            WrongUse: no stack can have this name; or several are nested in it, which are named.
+            Failed: there is none, or AWS refuses.
         """
         found = cls.find_all(aws, name)
         if len(found) > 1:
@@ -290,11 +290,11 @@ class Stack:
 
     @classmethod
     def find_all(cls, aws: Aws, name: str) -> "list[Stack]":
-        """Every ActOnce stack that is named, or nested in what is named; one at least.
+        """The ActOnce stack of that name, or all that are nested in it; one at least.
 
         Raises:
             WrongUse: no stack can have this name.
-            Failed: there is none, or AWS says no.
+            Failed: there is none, or AWS refuses.
         """
         root, *inside = [name] if name.startswith("arn:") else name.split("/")
         if not (_NAME.fullmatch(root) or _ARN.fullmatch(root)):
@@ -326,7 +326,7 @@ class Stack:
 
     @property
     def called(self) -> str:
-        """As a person names it: `shop`, or `shop/Once` where it is nested in theirs."""
+        """As a person names it: `shop`, or `shop/Once` if it is nested."""
         return self.path or self.name
 
     @property
@@ -336,7 +336,7 @@ class Stack:
 
     @property
     def region_and_account(self) -> tuple[str, str]:
-        """Where the stack is, and whose."""
+        """The Region that the stack is in, and its account."""
         region, account = self.outputs["AlarmTopicArn"].split(":")[3:5]
         return region, account
 
@@ -351,7 +351,7 @@ class Stack:
         return "AppointmentsTableName" in self.outputs
 
     def is_replaced(self) -> bool:
-        """Whether the stack that was found is gone, or another has its name; AWS is asked."""
+        """Ask AWS whether the stack that was found is gone, or another has its name."""
         try:
             now = described(self.aws, self.name)
         except ClientError as error:
@@ -364,15 +364,15 @@ class Stack:
         return is_other or now["StackStatus"].startswith("DELETE")
 
     def created_at(self) -> datetime:
-        """When the stack was made (UTC); AWS is asked."""
+        """Ask AWS when the stack was created (UTC)."""
         made: datetime = described(self.aws, self.name)["CreationTime"]
         return made.astimezone(UTC)
 
     def tables(self) -> dict[str, str]:
-        """Names of DynamoDB's tables, by logical id; AWS is asked.
+        """Ask AWS for the names of DynamoDB's tables, by logical id.
 
-        Of the outermost stack, a team's, and of what is nested there, `Nested/LogicalId`. ActOnce's
-        own memory is left out: no effect is in it.
+        They are those of the outermost stack, a team's, and of what is nested in it, by
+        `Nested/LogicalId`, without ActOnce's own memory, which has no effects.
         """
         root = _ARN.match(self.called)
         named = root[0] if root else self.called.partition("/")[0]
@@ -403,7 +403,7 @@ def _within(
     above: Mapping[str, str],
     depth: int = 0,
 ) -> Iterator[Stack]:
-    """`above` has the outputs of the stack that this one is nested in."""
+    """The ActOnce stacks in a stack; `above` has the outputs of the stack around it."""
     outputs = _outputs(aws, name)
     if "UnstartedQueueUrl" in outputs:
         of_the_audit = {one: above[one] for one in OF_THE_AUDIT if one in above}
@@ -424,13 +424,13 @@ def _tables_within(
 
 
 def _resources(aws: Aws, name: str, types: Collection[str]) -> dict[str, str]:
-    """What a stack itself has of these types: physical ids by logical ones."""
+    """A stack's own resources of these types: physical ids by logical ids."""
     pages = aws.client("cloudformation").get_paginator("list_stack_resources")
     return {
         one["LogicalResourceId"]: one["PhysicalResourceId"]
         for page in pages.paginate(StackName=name)
         for one in page["StackResourceSummaries"]
-        # One that is not made yet has none.
+        # A resource that is not created yet has no physical id.
         if one["ResourceType"] in types
         and one.get("PhysicalResourceId")
         and one["ResourceStatus"] != "DELETE_COMPLETE"

@@ -1,4 +1,4 @@
-"""Where the stack was told that its messages' ids are."""
+"""Reads message ids where the stack's parameters say that they are."""
 
 from actonce.stack.clients import Stack, described
 from actonce.terminal.errors import WrongUse
