@@ -15,7 +15,7 @@ import pytest
 import install
 from actonce.cli.app import COMMANDS
 from actonce.records.audit_package import pack
-from actonce.stack.clients import Aws, embedded_variables
+from actonce.stack.clients import Aws, embedded_variables, outputs_of
 from actonce.stack.embedded_folder import PROJECT
 from actonce.stack.sources import version
 from tests.embedded.waiting import wait_until
@@ -281,8 +281,7 @@ def test_with_the_embedded_extra_its_stack_and_a_new_project_run(installed: Inst
         shutil.copy(PROJECT / "examples" / "pipeline" / "roles.yaml", installed.here)
         installed.shell(of_roles, installed.here, **account)
         name = of_roles.partition("--stack-name ")[2].split()[0]
-        (roles,) = Aws(url).client("cloudformation").describe_stacks(StackName=name)["Stacks"]
-        outputs = {one["OutputKey"]: one["OutputValue"] for one in roles["Outputs"]}
+        outputs = outputs_of(Aws(url), name)
         account["ARTIFACTS"] = outputs["Artifacts"]
         account["CLOUDFORMATION_ROLE"] = outputs["CloudFormationRole"]
         for stage, overridden in (("staging", {}), ("prod", {"AlarmEmail": "on-call@example.com"})):

@@ -119,27 +119,32 @@ def _resolved(stack: Stack, executions: dict[str, str], effects: dict[str, int])
     return resolved
 
 
-def _books(stack: Stack) -> dict[str, list[str]]:
+def appointments(stack: Stack) -> list[dict[str, Any]]:
+    """The example's effects, in DynamoDB's form, by practice and slot."""
     pages = stack.dynamodb.get_paginator("scan").paginate(
         TableName=stack.appointments_table,
         FilterExpression="begins_with(appointment_id, :appointment)",
         ExpressionAttributeValues={":appointment": {"S": "appointment-"}},
-        ProjectionExpression="message_id, practice, slot",
         ConsistentRead=True,
     )
-    slots = sorted(
-        # An appointment that somebody wrote by hand may lack the rest.
-        (
-            item.get("practice", {}).get("S", ""),
-            int(item.get("slot", {}).get("N", "0")),
-            item["message_id"]["S"],
-        )
-        for page in pages
-        for item in page["Items"]
-    )
+    items: list[dict[str, Any]] = [{**item} for page in pages for item in page["Items"]]
+    # An appointment that somebody wrote by hand may lack the rest.
+    items.sort(key=lambda one: (_practice(one), _slot(one), one["message_id"]["S"]))
+    return items
+
+
+def _practice(appointment: dict[str, Any]) -> str:
+    return str(appointment.get("practice", {}).get("S", ""))
+
+
+def _slot(appointment: dict[str, Any]) -> int:
+    return int(appointment.get("slot", {}).get("N", "0"))
+
+
+def _books(stack: Stack) -> dict[str, list[str]]:
     books: dict[str, list[str]] = {}
-    for practice, _, message_id in slots:
-        books.setdefault(practice, []).append(message_id)
+    for one in appointments(stack):
+        books.setdefault(_practice(one), []).append(one["message_id"]["S"])
     return books
 
 

@@ -305,7 +305,7 @@ class Stack:
         above: dict[str, str] = {}
         try:
             for logical_id in inside:
-                above = _outputs(aws, root)
+                above = outputs_of(aws, root)
                 root = _resources(aws, root, _NESTED).get(logical_id, "")
                 if not root:
                     raise Failed(f"There is no stack {name!r} here: {logical_id!r} is not nested.")
@@ -391,7 +391,8 @@ def described(aws: Aws, name: str) -> dict[str, Any]:
     return dict(stack)
 
 
-def _outputs(aws: Aws, name: str) -> dict[str, str]:
+def outputs_of(aws: Aws, name: str) -> dict[str, str]:
+    """A stack's outputs, by name."""
     outputs = described(aws, name).get("Outputs", [])
     return {one["OutputKey"]: one["OutputValue"] for one in outputs}
 
@@ -404,7 +405,7 @@ def _within(
     depth: int = 0,
 ) -> Iterator[Stack]:
     """The ActOnce stacks in a stack; `above` has the outputs of the stack around it."""
-    outputs = _outputs(aws, name)
+    outputs = outputs_of(aws, name)
     if "UnstartedQueueUrl" in outputs:
         of_the_audit = {one: above[one] for one in OF_THE_AUDIT if one in above}
         yield Stack(aws, name, of_the_audit | outputs, path)
