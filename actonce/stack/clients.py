@@ -84,7 +84,7 @@ class Caller:
     arn: str
 
 
-@dataclass(slots=True)
+@dataclass
 class Aws:
     """Makes clients, one per service.
 
@@ -99,7 +99,6 @@ class Aws:
     profile: str | None = None
     region: str | None = None
     _clients: dict[str, Any] = field(default_factory=dict, repr=False)
-    _callers: list[Caller | None] = field(default_factory=list, repr=False)
 
     def client(self, service: str) -> Any:
         """The client of a service.
@@ -147,15 +146,20 @@ class Aws:
         """
         return str(self.client("cloudformation").meta.region_name)
 
+    @functools.cached_property
     def caller(self) -> Caller | None:
         """Whose credentials are used; None if AWS does not say. Asks AWS once.
 
         Raises:
             Failed: there are no credentials.
         """
-        if not self._callers:
-            self._callers.append(self._caller())
-        return self._callers[0]
+        try:
+            answer = self.fresh("sts", _CALLER_CONFIG).get_caller_identity()
+        except (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError) as error:
+            raise Failed(_NO_CREDENTIALS.format(error=str(error).rstrip("."))) from error
+        except (ClientError, BotoCoreError):
+            return None
+        return Caller(answer["Account"], answer["Arn"])
 
     def now(self) -> datetime:
         """The time by AWS's clock, to the second.
@@ -169,15 +173,6 @@ class Aws:
         if told is None:
             raise Failed("AWS does not say what time it is: something in between took it away.")
         return parsedate_to_datetime(told)
-
-    def _caller(self) -> Caller | None:
-        try:
-            answer = self.fresh("sts", _CALLER_CONFIG).get_caller_identity()
-        except (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError) as error:
-            raise Failed(_NO_CREDENTIALS.format(error=str(error).rstrip("."))) from error
-        except (ClientError, BotoCoreError):
-            return None
-        return Caller(answer["Account"], answer["Arn"])
 
 
 @functools.cache

@@ -113,7 +113,7 @@ def _tell(aws: Aws, place: Place, name: str | None, *, asks: bool) -> str:
     try:
         if place.is_aws:
             region = aws.region_name  # fails without one, as everything else would
-            caller = aws.caller()
+            caller = aws.caller
             account = caller.account if caller is not None else None
     finally:  # also if it fails, because samconfig.toml may be why
         told = line(place, name, account, region)
