@@ -467,7 +467,7 @@ def test_the_job_is_asked_for_something_that_it_can_be_asked_for() -> None:
     request = requested(**{name: value for name, value in words.items() if name != "json"})
 
     assert words["from_raw"] is True
-    assert (request.since, request.until) == (date(2026, 11, 20), date(2026, 11, 21))
+    assert request.days == (date(2026, 11, 20), date(2026, 11, 21))
     assert request.as_of == datetime(2026, 11, 22, tzinfo=UTC)
     assert request.reach is not None
     assert request.reach > 90  # days that AWS keeps the name of an execution

@@ -61,15 +61,15 @@ def _show(found: Status, now: datetime, options: str) -> None:
     tables.print_fields(fields)
     if found.is_fed_all_the_same:
         console.err.print(
-            "The stack is paused, and takes messages all the same: a deployment, or somebody, has "
-            f"enabled what its queue feeds. Pause it again (actonce pause{options}), or have it "
-            f"go on (actonce resume{options})."
+            "The stack is paused and takes messages nevertheless: a deployment, or somebody, enabled "
+            f"its event source mapping. Pause it again (actonce pause{options}), or resume it "
+            f"(actonce resume{options})."
         )
     if found.is_stopped_without_pause:
         console.err.print(
-            "The stack takes no messages, and nobody paused it by actonce pause: what its queue "
-            f"feeds was disabled or deleted. Have it go on (actonce resume{options}), or say that "
-            f"it is meant (actonce pause{options})."
+            "The stack takes no messages, and nobody paused it by actonce pause: its event source "
+            f"mapping was disabled or deleted. Resume it (actonce resume{options}), or record the "
+            f"pause (actonce pause{options})."
         )
 
 

@@ -134,7 +134,8 @@ def look(stack: Stack, message_id: str) -> Erasure:
 def _refuse_open(stack: Stack, story: Story) -> None:
     unread = [why for part, why in story.unread.items() if part != "effects"]
     if unread:
-        raise Failed(f"Whether it is open could not be read: {unread[0]} Nothing was erased.")
+        why = unread[0].rstrip(".")
+        raise Failed(f"Whether it is open could not be read: {why}. Nothing was erased.")
     state = state_of(story)
     if state in _OPEN:
         raise Failed(

@@ -17,19 +17,10 @@ from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce_core.records import timestamp
 from actonce_core.transient import error_code
 from pipeline.audit.reading import places
-from pipeline.audit.reading.listing import File, from_root, listed
-from pipeline.audit.reading.places import Found, is_uri
-from pipeline.audit.results.digests import (
-    FOLDER,
-    NAME,
-    BrokenChain,
-    Chain,
-    chain_of,
-    differences,
-    following,
-    has_expired,
-)
-from pipeline.errors import CannotAudit
+from pipeline.audit.reading.listing import from_root, listed
+from pipeline.audit.reading.places import ListedFile, is_uri
+from pipeline.audit.results import digests
+from pipeline.audit.results.digests import FOLDER, BrokenChain, Chain, following
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -37,18 +28,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Bucket:
-    """What is below `s3://<bucket>/<prefix>`, as a `places.Place` tells it and creates."""
+    """`s3://<bucket>/<prefix>`, read and written without Spark as a `places.Place` is."""
 
     s3: "S3Client"
     bucket: str
     prefix: str
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[ListedFile]:
         pages = self.s3.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=self.prefix
         )
         return [
-            Found(
+            ListedFile(
                 f"s3://{self.bucket}/{one['Key']}",
                 one["Key"].removeprefix(self.prefix),
                 one["Size"],
@@ -92,7 +83,6 @@ def place(name: str, aws: Aws | None) -> Place:
     """A folder here, or what an `s3://` URI names.
 
     Args:
-        name: of it.
         aws: where the bucket is; None: there is none.
     """
     if aws is None or not is_uri(name):
@@ -153,8 +143,6 @@ def read_chain(results: str, aws: Aws | None, head: str | None) -> Chain:
     """The chain of digests in a results' folder.
 
     Args:
-        results: the folder.
-        aws: see `place`.
         head: the hash of a digest that has to be in it; None: none has.
 
     Raises:
@@ -162,56 +150,40 @@ def read_chain(results: str, aws: Aws | None, head: str | None) -> Chain:
         Failed: the summary cannot be read, so that the chain may lack its end.
         BrokenChain: it is not what was written.
     """
-    folder = place(f"{results.rstrip('/')}/{FOLDER}", aws)
-    try:
-        names = [one.below for one in folder.files() if NAME.fullmatch(one.below)]
-    except CannotAudit:
-        names = []
-    texts = {name: folder.read(name) or "" for name in names}
     if aws is not None and is_uri(results):
         summary = of_bucket(aws.client("s3"), results)
     else:
         summary = of_folder(Path(results))
     last = (summary or {}).get("digest")
-    if not texts and last is None:
+    chain = digests.read_chain(place(f"{results.rstrip('/')}/{FOLDER}", aws), last)
+    if not chain.hashes:
         raise WrongUse(f"{results} holds no {FOLDER}: an audit of days that are over writes them.")
-    chain = chain_of(texts)
-    chain.check_has(last)
     if head is not None and head not in chain.hashes.values():
         raise BrokenChain(f"No digest of {results} is {head}: the chain is not the one of then.")
     return chain
 
 
 def verify(chain: Chain, records: Place, root: str, results: str) -> Verified:
-    """Look at each file of the days that a chain vouches for.
-
-    Args:
-        chain: of the results.
-        records: the root of the records.
-        root: its name.
-        results: the name of the results' folder.
-    """
+    """Look at each file of the days that a chain vouches for."""
     listing = listed(records.files(), root, results)
-    by_day: dict[date, list[File]] = {}
-    for file in listing.files:
-        by_day.setdefault(file.day, []).append(file)
     there: dict[date, list[dict[str, Any]]] = {}
+    by_day = listing.by_day()
+    for day in chain.days:
+        of_day = by_day.get(day, [])
+        hashes = _hashes(records, [file.path for file in of_day])
+        there[day] = [
+            {"path": from_root(file.path), "size": file.size, "sha256": hashes.get(file.path, "")}
+            for file in of_day
+        ]
+    now = {day: {one["path"]: one["sha256"] for one in files} for day, files in there.items()}
     became: dict[str, str] = {}
     expired: list[date] = []
     files = 0
-    for day, (_, told) in sorted(chain.days.items()):
-        hashed = _hashes(records, [file.path for file in by_day.get(day, ())])
-        there[day] = [
-            {"path": from_root(file.path), "size": file.size, "sha256": hashed.get(file.path, "")}
-            for file in by_day.get(day, ())
-        ]
-        now = {one["path"]: one["sha256"] for one in there[day]}
-        found = differences(told, now)
-        if has_expired(day, by_day) and "removed" in found.values():
+    for day, found in chain.compared(now, listing.days()):
+        if "expired" in found.values():
             expired.append(day)
-            found = {path: what for path, what in found.items() if what != "removed"}
-        files += sum(path not in found and path in now for path in told)
-        became |= found
+        files += len(chain.days[day][1].keys() - found.keys())
+        became |= {path: what for path, what in found.items() if what != "expired"}
     return Verified(chain, None, files, became, expired, there)
 
 
@@ -220,9 +192,6 @@ def accept(verified: Verified, results: str, aws: Aws | None, root: str) -> dict
 
     Args:
         verified: what was there then, and was shown.
-        results: the name of the results' folder.
-        aws: see `place`.
-        root: of the records.
 
     Returns:
         The head of the chain, with the digest that says so.

@@ -12,7 +12,6 @@ that whoever is killed, or works beside another, spoils nobody's rows.
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
@@ -28,7 +27,7 @@ from pipeline.audit.reading.all_streams import SCHEMA, records
 from pipeline.audit.reading.listing import File, Listing
 from pipeline.audit.reading.places import (
     HASH_OF_NOTHING,
-    Found,
+    ListedFile,
     as_argument,
     files_below,
     hashes,
@@ -38,6 +37,7 @@ from pipeline.audit.reading.records import COLUMNS
 from pipeline.audit.reading.streams import HANDED, STREAM_OF, Code
 from pipeline.audit.results.tables import CACHE, parquet_writer
 from pipeline.audit.sql import columns
+from pipeline.audit.times import now_ms
 from pipeline.errors import CannotAudit
 
 _NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "f1", "f2"})
@@ -78,7 +78,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class DayCounts:
     """What the rows of a day are, so that some questions need none of them.
 
     Attributes:
@@ -108,34 +108,34 @@ class Manifest:
         day: whose folders' records they are, one for each stream.
         sources: the files of records.
         files: the files of rows.
-        counted: what they hold.
+        counts: what they hold.
     """
 
     day: date
     sources: tuple[Source, ...]
     files: tuple[Source, ...]
-    counted: Counted
+    counts: DayCounts
 
     def text(self, version: str) -> str:
         """As it is written: a line that vouches for the rest, and that it is of this version."""
-        told = json.dumps(asdict(self), ensure_ascii=False, default=str)
-        return f"{_vouched(told, version)}\n{told}"
+        rest = json.dumps(asdict(self), ensure_ascii=False, default=str)
+        return f"{_hash_of(rest, version)}\n{rest}"
 
     @classmethod
     def of(cls, text: str, version: str) -> Self | None:
         """From what was written; None: it is torn, was changed, or is of another version."""
-        vouched, _, told = text.partition("\n")
-        if vouched != _vouched(told, version):
+        first, _, rest = text.partition("\n")
+        if first != _hash_of(rest, version):
             return None
-        one = json.loads(told)
+        one = json.loads(rest)
         return cls(
             date.fromisoformat(one["day"]),
             tuple(Source(**source) for source in one["sources"]),
             tuple(Source(**source) for source in one["files"]),
-            Counted(**one["counted"]),
+            DayCounts(**one["counts"]),
         )
 
-    def misfit(self, files: Sequence[File], there: Mapping[str, Found]) -> str | None:
+    def misfit(self, files: Sequence[File], there: Mapping[str, ListedFile]) -> str | None:
         """Why the day has to be read again; None: its rows are what its files say.
 
         Args:
@@ -151,8 +151,8 @@ class Manifest:
         return None if now == then else "files of it came, went or changed"
 
 
-def _vouched(told: str, version: str) -> str:
-    return hashlib.sha256(f"{version}\n{told}".encode()).hexdigest()
+def _hash_of(text: str, version: str) -> str:
+    return hashlib.sha256(f"{version}\n{text}".encode()).hexdigest()
 
 
 def version(of_spark: str) -> str:
@@ -181,8 +181,6 @@ class Cache:
     """The cache below a results' folder, and how it is brought up to date with what is listed.
 
     Attributes:
-        spark: the session.
-        out: the results' folder.
         from_raw: believe nothing that was cached before.
         days: the manifests that fit their files, by day.
         again: why the others were read, by day.
@@ -204,28 +202,26 @@ class Cache:
         """Read what is not cached of a listing, or was cached of other files, and cache it.
 
         Args:
-            listing: the files of records.
-            every_day: all days that have any, listed or not: nothing is kept of another.
-            say: told how much is read, if that takes long.
+            every_day: all days that have any, listed or not: what is cached of others goes.
+            say: called with how much is read, if that takes long.
 
         Raises:
             CannotAudit: what was written is not there.
         """
-        files = _by_day(listing.files)
+        files = listing.by_day()
         self._version = version(self.spark.version)
         there = {one.below: one for one in files_below(self.spark, self._folder)}
         manifests = self._manifests(there)
         self._clean(there, manifests, every_day)
         for day, of_day in files.items():
             manifest = manifests.get(day)
+            why = manifest.misfit(of_day, there) if manifest else "nothing was cached of it"
             if self.from_raw:
-                reason: str | None = "everything is read from the records"
-            else:
-                reason = manifest.misfit(of_day, there) if manifest else "nothing was cached of it"
-            if manifest and not reason:
+                why = "everything is read from the records"
+            if manifest and not why:
                 self.days[day] = manifest
             else:
-                self.again[day] = reason or ""
+                self.again[day] = why or ""
         size = sum(file.size for day in self.again for file in files[day])
         if say is not None and size > _WORTH_TELLING:
             say(f"reading the records of {len(self.again):,} of {len(files):,} days")
@@ -240,7 +236,7 @@ class Cache:
         wanted = sorted(self.days if days is None else days)
         return self._read_rows(file.path for day in wanted for file in self.days[day].files)
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """For the summary: of how many days the cache was used, and why others were read."""
         again = dict(sorted(self.again.items()))
         return {
@@ -254,48 +250,42 @@ class Cache:
     def _folder(self) -> str:
         return f"{self.out}/{CACHE}"
 
-    def _manifests(self, there: Mapping[str, Found]) -> dict[date, Manifest]:
+    def _manifests(self, there: Mapping[str, ListedFile]) -> dict[date, Manifest]:
         here = place(self.spark, self._folder)
         names = [name for name in there if name.endswith(".manifest") and name[0] != "."]
         found = [Manifest.of(here.read(name) or "", self._version) for name in names]
         return {manifest.day: manifest for manifest in found if manifest}
 
     def _written(self, files: Mapping[date, Sequence[File]]) -> list[Manifest]:
-        """Write the rows of days, and tell what they are of."""
+        """Write the rows of days."""
         attempt = f"rows/{uuid4().hex}"
         began_ms = now_ms()
         to_read = tuple(file for of_day in files.values() for file in of_day)
-        told = hashes(self.spark, [file.path for file in to_read])
-        rows = records(self.spark, to_read)
-        count = write_rows(rows, f"{self._folder}/{attempt}", files.keys())
+        sha256 = hashes(self.spark, [file.path for file in to_read])
+        count = write_rows(records(self.spark, to_read), f"{self._folder}/{attempt}", files.keys())
         parts: dict[date, list[Source]] = {day: [] for day in files}
         for one in files_below(self.spark, f"{self._folder}/{attempt}"):
             folder, _, name = one.below.partition("/")
             if name.startswith("part-") and name.endswith(".parquet"):
                 part = Source(f"{attempt}/{one.below}", one.size, one.stamp)
                 parts[date.fromisoformat(folder.removeprefix("day="))].append(part)
-        counted = _counted(self._read_rows(part.path for some in parts.values() for part in some))
-        there = sum(one.rows for one in counted.values())
+        counts = _counted(self._read_rows(part.path for some in parts.values() for part in some))
+        there = sum(one.rows for one in counts.values())
         if there != count:
             # Spark has another file system for this place than is looked at here, say.
             raise CannotAudit(
                 f"Of {count:,} rows that were written below {self._folder}/{attempt}, {there:,} "
                 "are there: name another folder with --out."
             )
+
+        def source(file: File) -> Source:
+            stamp = file.stamp if file.settles < began_ms else ""
+            empty = "" if file.size else HASH_OF_NOTHING
+            return Source(file.path, file.size, stamp, sha256.get(file.path, empty))
+
         return [
             Manifest(
-                day,
-                tuple(
-                    Source(
-                        file.path,
-                        file.size,
-                        file.stamp if file.settles < began_ms else "",
-                        told.get(file.path, "" if file.size else HASH_OF_NOTHING),
-                    )
-                    for file in of_day
-                ),
-                tuple(parts[day]),
-                counted.get(day, Counted()),
+                day, tuple(map(source, of_day)), tuple(parts[day]), counts.get(day, DayCounts())
             )
             for day, of_day in files.items()
         ]
@@ -310,7 +300,7 @@ class Cache:
 
     def _clean(
         self,
-        there: Mapping[str, Found],
+        there: Mapping[str, ListedFile],
         manifests: Mapping[date, Manifest],
         every_day: Collection[date],
     ) -> None:
@@ -338,7 +328,7 @@ def write_rows(rows: DataFrame, folder: str, days: Collection[date]) -> int:
     return int(seen.get["rows"])
 
 
-def _counted(rows: DataFrame) -> dict[date, Counted]:
+def _counted(rows: DataFrame) -> dict[date, DayCounts]:
     """What there is of each day that has rows."""
     is_heartbeat = f"code = {int(Code.HEARTBEAT)}"
     handed = (
@@ -356,21 +346,9 @@ def _counted(rows: DataFrame) -> dict[date, Counted]:
         "sources": f"array_compact(array(min({source}), max({source})))",
     }
     return {
-        date.fromisoformat(row["folder"]): Counted(**{name: row[name] for name in numbers})
+        date.fromisoformat(row["folder"]): DayCounts(**{name: row[name] for name in numbers})
         for row in rows.groupBy("folder").agg(*columns(numbers)).collect()
     }
-
-
-def now_ms() -> int:
-    """The moment, as a file's times are told."""
-    return int(time.time() * 1000)
-
-
-def _by_day(files: Iterable[File]) -> dict[date, list[File]]:
-    found: dict[date, list[File]] = {}
-    for file in files:
-        found.setdefault(file.day, []).append(file)
-    return found
 
 
 def _batches(

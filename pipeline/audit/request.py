@@ -2,14 +2,15 @@
 
 import argparse
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from enum import IntEnum
 from typing import Final
 
+from pipeline.audit.times import Interval
 from pipeline.errors import CannotAudit
 
-GRACE: Final = timedelta(minutes=15)
-_LONGEST: Final = timedelta(days=36_500)
+GRACE_SECONDS: Final = 900.0
+_LONGEST_DAYS: Final = 36_500
 
 
 class Status(IntEnum):
@@ -29,16 +30,13 @@ class Request:
     Attributes:
         records: the root of the streams.
         out: where the results go.
-        since: first day to judge; None: all days that there are.
-        until: last day to judge; None with `since`.
-        as_of: later records are left out, and silence is measured against this moment; None: all
-            records, and when the newest file was written, but not after the last day that there is,
-            and not before its own records: see `job.message_rows`.
+        days: to judge; None: all that there are.
+        as_of: later records are left out; None: none are. See `horizon`.
         complete_by: a stream that is not complete until then stands still; None: until the end of
-            the last of the days that was over when the newest file was written. Asked only where
-            heartbeats tell: see `watermarks`.
-        grace: how long a message without an end is in flight, not lost.
-        reach: how many days before `since` records are read from; None: all.
+            the last of the days that was over when the newest file was written. It counts only
+            where there are heartbeats: see `watermarks`.
+        grace_ms: how long a message without an end is in flight, not lost.
+        reach: how many days before the first day records are read from; None: all.
         by_executions: where no stream tells the effects, the executions' word is taken.
         from_raw: all records are read and all messages judged, whatever an earlier audit has
             cached.
@@ -46,11 +44,10 @@ class Request:
 
     records: str
     out: str
-    since: date | None = None
-    until: date | None = None
+    days: Interval | None = None
     as_of: datetime | None = None
     complete_by: datetime | None = None
-    grace: timedelta = GRACE
+    grace_ms: int = int(GRACE_SECONDS * 1000)
     reach: int | None = None
     by_executions: bool = False
     from_raw: bool = False
@@ -65,7 +62,7 @@ def requested(  # noqa: C901 - one check after the other
     out: str | None = None,
     as_of: str | None = None,
     complete_by: str | None = None,
-    grace: float = GRACE.total_seconds(),
+    grace: float = GRACE_SECONDS,
     reach: int | None = None,
     by_executions: bool = False,
     from_raw: bool = False,
@@ -82,49 +79,40 @@ def requested(  # noqa: C901 - one check after the other
     if (since is None) != (until is None):
         raise CannotAudit("--from and --until belong together: give both, or --day.")
     try:
-        first = None if since is None else date.fromisoformat(since)
-        last = None if until is None else date.fromisoformat(until)
-        moment, by = (
-            None if told is None else datetime.fromisoformat(told) for told in (as_of, complete_by)
-        )
+        days = None
+        if since is not None and until is not None:
+            days = date.fromisoformat(since), date.fromisoformat(until)
+        moments = [None if text is None else _moment(text) for text in (as_of, complete_by)]
     except ValueError as error:
         raise CannotAudit(f"{error}: write a day as YYYY-MM-DD, a time as ISO 8601.") from error
-    if first is not None and last is not None and first > last:
-        raise CannotAudit(f"--from {first} is after --until {last}: exchange them.")
-    moment, by = (
-        told.replace(tzinfo=UTC) if told is not None and told.tzinfo is None else told
-        for told in (moment, by)
-    )
+    if days is not None and days[0] > days[1]:
+        raise CannotAudit(f"--from {days[0]} is after --until {days[1]}: exchange them.")
     for name in (records, out or ""):
-        if not _is_utf8(name):
+        if name != name.encode("utf-8", "replace").decode("utf-8"):
             raise CannotAudit(f"{name} is not UTF-8, and Java can name no such folder.")
-    for one in (first, last, moment, by):
+    for one in (*(days or ()), *moments):
         if one is not None and not 2000 <= one.year < 2100:
             raise CannotAudit(f"Of {one} no records are kept.")
-    if not 0 <= grace <= _LONGEST.total_seconds():
+    if not 0 <= grace <= _LONGEST_DAYS * 86_400:
         raise CannotAudit(f"--grace {grace:g} is no number of seconds to wait for.")
-    if reach is not None and not 0 <= reach <= _LONGEST.days:
+    if reach is not None and not 0 <= reach <= _LONGEST_DAYS:
         raise CannotAudit(f"--reach {reach} is no number of days.")
     return Request(
         records,
         out or records.rstrip("/") + "/audit",
-        first,
-        last,
-        moment,
-        by,
-        timedelta(seconds=grace),
-        reach,
-        by_executions,
-        from_raw,
+        days,
+        as_of=moments[0],
+        complete_by=moments[1],
+        grace_ms=int(grace * 1000),
+        reach=reach,
+        by_executions=by_executions,
+        from_raw=from_raw,
     )
 
 
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def parser() -> argparse.ArgumentParser:

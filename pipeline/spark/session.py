@@ -32,7 +32,6 @@ def spark_session(name: str, *, brief: bool = False) -> SparkSession:
     `local[*]`.
 
     Args:
-        name: of the application.
         brief: there is little to do, so starting is most of it.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Audits night after night, and what they say, for tests that hold two ways against each other."""
+"""Audits, and what they say: once, or night after night."""
 
 import shutil
 import time
@@ -15,6 +15,15 @@ from pipeline.audit.request import requested
 from tests.pipeline.weeks import day
 
 Row = dict[str, Any]
+
+
+class Killed(BaseException):
+    """As the end of the process: nothing catches it."""
+
+
+def audited(spark: SparkSession, root: Path, out: Path | str | None = None, **asked: Any) -> Row:
+    """The summary of an audit."""
+    return audit(spark, requested(str(root), out=None if out is None else str(out), **asked))
 
 
 def settled(root: Path) -> Path:
@@ -40,6 +49,11 @@ def verdicts_of(out: Path) -> dict[str, str]:
     return {row["message_id"]: row["verdict"] for row in rows_of(out)}
 
 
+def judgements_of(out: Path) -> dict[str, tuple[str, bool]]:
+    """Each message's verdict in the results, and whether it is certain."""
+    return {row["message_id"]: (row["verdict"], row["judged"]) for row in rows_of(out)}
+
+
 def said(summary: Row) -> Row:
     """What an audit says of the records; beside when it was made, and of what it made use."""
     beside = {"generated_at", "read", "digest"}
@@ -54,13 +68,6 @@ def unsealed(out: Path) -> None:
 
 def night(spark: SparkSession, root: Path, out: Path, number: int, **asked: Any) -> Row:
     """As the state machine asks for it in the night after day `number`."""
-    request = requested(
-        str(root),
-        since=day(number - 1),
-        until=day(number),
-        as_of=f"{day(number + 1)}T00:00:00Z",
-        reach=100,
-        out=str(out),
-        **asked,
-    )
-    return audit(spark, request)
+    days = {"since": day(number - 1), "until": day(number)}
+    as_of = f"{day(number + 1)}T00:00:00Z"
+    return audited(spark, root, out, as_of=as_of, reach=100, **days, **asked)

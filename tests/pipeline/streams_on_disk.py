@@ -33,10 +33,20 @@ def write(root: Path, records: Iterable[Record], streams: Sequence[str] = STREAM
     for stream, record in records:
         files.setdefault((stream, record["at"][:10]), []).append(line_of(stream, record))
     for (stream, day), lines in files.items():
-        folder = root / stream / f"dt={day}"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "records.jsonl").write_text("".join(f"{line}\n" for line in lines))
+        put(root, stream, "records.jsonl", "".join(f"{line}\n" for line in lines).encode(), day)
     return root
+
+
+def file_of(root: Path, stream: str, day: str = DAY) -> Path:
+    """The file that `write` makes of a stream's day."""
+    return root / stream / f"dt={day}" / "records.jsonl"
+
+
+def put(root: Path, stream: str, name: str, content: bytes = b"", day: str = DAY) -> None:
+    """One more file of a stream's day."""
+    path = root / stream / f"dt={day}" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
 
 
 def at(seconds: float, day: str = DAY) -> str:
@@ -135,3 +145,22 @@ def performed(message_id: str, start: float = 0.0, day: str = DAY) -> list[Recor
         effect(message_id, at(start + 0.4, day), f"appointment-{message_id}"),
         execution(message_id, at(start + 0.5, day), "SUCCEEDED", "performed"),
     ]
+
+
+ENDS = (
+    ("RUNNING",), ("SUCCEEDED", "performed"), ("SUCCEEDED", "found"), ("SUCCEEDED", "resolved"),
+    ("SUCCEEDED", None), ("FAILED", None, "RejectedByOperator"), ("FAILED", None, "States.Timeout"),
+    ("TIMED_OUT",), ("ABORTED",),
+)  # fmt: skip
+"""What an execution's record can say."""
+
+KINDS = (
+    sent("", ""),
+    *(delivery("", "", end, None, fingerprint)
+      for end in ("started", "suppressed", "failed") for fingerprint in FINGERPRINTS),
+    *(delivery("", "", "refused", one) for one in ("conflict", "too_large", "too_old_to_tell")),
+    *(execution("", "", *end) for end in ENDS),
+    *(effect("", "", one) for one in ("appointment-1", "appointment-2")),
+    *(dead_letter("", "", one) for one in (None, "retry", "perform", "resolve", "reject")),
+)  # fmt: skip
+"""A record of each kind, still without a message and a time."""

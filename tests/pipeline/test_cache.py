@@ -13,21 +13,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit import cache
-from pipeline.audit.cache import Cache, Counted, Manifest, Source, version
-from pipeline.audit.job import audit
+from pipeline.audit.cache import Cache, DayCounts, Manifest, Source, version
 from pipeline.audit.reading import places
 from pipeline.audit.reading.listing import File, list_records
-from pipeline.audit.reading.places import Found, alone_in
-from pipeline.audit.request import requested
+from pipeline.audit.reading.places import ListedFile, alone_in
+from pipeline.audit.times import now_ms
 from pipeline.errors import CannotAudit
-from tests.pipeline.nights import Row, rows_of, said, settled, unsealed
-from tests.pipeline.streams_on_disk import DAY, at, effect, performed, write
+from tests.pipeline.nights import Killed, Row, audited, rows_of, said, settled, unsealed
+from tests.pipeline.streams_on_disk import DAY, at, effect, file_of, performed, write
 
 NEXT_DAY = "2026-02-01"
 FILE = File("/r/sent/a", "sent", date(2026, 1, 31), 9, "stamp")
 PART = Source("rows/1/day=2026-01-31/part-0.parquet", 5, "then")
-MANIFEST = Manifest(FILE.day, (Source(FILE.path, 9, "stamp"),), (PART,), Counted(rows=2))
-THERE = {PART.path: Found("", PART.path, 5, stamp="then")}
+MANIFEST = Manifest(FILE.day, (Source(FILE.path, 9, "stamp"),), (PART,), DayCounts(rows=2))
+THERE = {PART.path: ListedFile("", PART.path, 5, stamp="then")}
 NOT_WHOLE = "what was cached of it is not whole"
 CHANGED = "files of it came, went or changed"
 
@@ -62,7 +61,7 @@ def test_a_manifest_is_read_only_as_it_was_written_and_by_the_version_that_wrote
     ],
 )
 def test_what_does_not_fit_is_told(
-    manifest: Manifest, files: list[File], there: dict[str, Found], why: str | None
+    manifest: Manifest, files: list[File], there: dict[str, ListedFile], why: str | None
 ) -> None:
     assert manifest.misfit(files, there) == why
 
@@ -77,7 +76,7 @@ def records(folder: Path) -> Path:
 
 
 def judged(spark: SparkSession, root: Path, day: str | None = NEXT_DAY, **asked: Any) -> Row:
-    return audit(spark, requested(str(root), day=day, out=f"{root}-out", **asked))
+    return audited(spark, root, f"{root}-out", day=day, **asked)
 
 
 def manifest_of(root: Path, day: str = DAY) -> Path:
@@ -108,12 +107,12 @@ def test_what_does_not_fit_is_read_again(spark: SparkSession, tmp_path: Path) ->
     assert by_cache["read"]["why"] == {DAY: NOT_WHOLE}
     assert said(by_cache) == said(first)
 
-    file = root / "executions" / f"dt={DAY}" / "records.jsonl"
+    file = file_of(root, "executions")
     _again(file, file.read_bytes().replace(b"SUCCEEDED", b"TIMED_OUT"))
     unsealed(Path(f"{root}-out"))
     by_cache, raw = judged(spark, settled(root)), tmp_path / "raw"
     assert by_cache["read"]["why"] == {DAY: CHANGED}
-    from_raw = audit(spark, requested(str(root), day=NEXT_DAY, out=str(raw), from_raw=True))
+    from_raw = audited(spark, root, raw, day=NEXT_DAY, from_raw=True)
     assert said(by_cache) == said(from_raw)
     assert rows_of(Path(f"{root}-out")) == rows_of(raw)
 
@@ -127,7 +126,7 @@ def test_the_cache_is_believed_once_a_change_would_show_and_unless_from_raw(
     oldest = min(one.settles for one in list_records(spark, str(root)).files)
 
     def read(*, from_raw: bool = False) -> tuple[int, int]:
-        summary = audit(spark, requested(str(root), from_raw=from_raw))
+        summary = audited(spark, root, from_raw=from_raw)
         assert summary["quarantine"]["by_reason"] == {}
         return summary["read"]["days_cached"], summary["read"]["days_read"]
 
@@ -147,9 +146,9 @@ def test_another_audit_s_folder_is_not_written_into_until_that_has_ended(
     with alone_in(str(out)):
         out.joinpath("summary.json").write_text('{"exit_status": 2, "of": "the other one"}')
         with pytest.raises(CannotAudit, match=r"Another audit writes into .*--out"):
-            audit(spark, requested(str(root)))
+            audited(spark, root)
         assert "the other one" in out.joinpath("summary.json").read_text()
-    assert "the other one" not in str(audit(spark, requested(str(root))))
+    assert "the other one" not in str(audited(spark, root))
 
 
 @pytest.mark.long
@@ -165,7 +164,7 @@ def test_what_was_cached_of_days_that_are_gone_goes(
     assert not manifest_of(root).exists()
     assert part.exists()  # another audit may be reading it
     (root / "sent" / f"dt={NEXT_DAY}" / "empty.jsonl").touch()
-    later = cache.now_ms() + 2 * 86_400_000
+    later = now_ms() + 2 * 86_400_000
     monkeypatch.setattr(cache, "now_ms", lambda: later)
     judged(spark, root, None)
     assert not part.exists()
@@ -173,10 +172,6 @@ def test_what_was_cached_of_days_that_are_gone_goes(
 
 
 # --------------------------------------------------------------------------- killed, or not alone
-
-
-class Killed(BaseException):
-    """As the end of the process: nothing catches it."""
 
 
 def _killed_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Callable[[], int]:

@@ -1,32 +1,33 @@
 """Judged by the cache of earlier days, or from the records: the same."""
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.job import audit, message_rows
+from pipeline.audit.horizon import horizon_of
+from pipeline.audit.job import message_rows
 from pipeline.audit.reading.all_streams import before, records, with_known_ids
 from pipeline.audit.reading.listing import list_records
 from pipeline.audit.request import requested
-from tests.pipeline.nights import Row, night, rows_of, said, settled
+from tests.pipeline.nights import Row, audited, night, rows_of, said, settled
 from tests.pipeline.weeks import Weeks, day
 
 
 def judged_at_once(spark: SparkSession, root: Path, number: int) -> list[Row]:
     """The rows of a night, in one plan from lines to verdicts; nothing is cached."""
     listing = list_records(spark, str(root))
-    moment = datetime.fromisoformat(day(number + 1)).replace(tzinfo=UTC)
-    request = requested(
-        str(root), since=day(number - 1), until=day(number), as_of=moment.isoformat()
-    )
-    rows = before(records(spark, listing.files), moment)
-    if message_rows(rows, request, listing).where("unresolved").count():
+    midnight = f"{day(number + 1)}T00:00:00Z"
+    request = requested(str(root), since=day(number - 1), until=day(number), as_of=midnight)
+    assert request.days
+    horizon = horizon_of(request, listing, request.days)
+    rows = before(records(spark, listing.files), horizon.silence)
+    if message_rows(rows, request, listing, horizon).where("unresolved").count():
         rows = with_known_ids(rows)
-    judged = message_rows(rows, request, listing).where(
+    judged = message_rows(rows, request, listing, horizon).where(
         F.col("message_id").isNotNull() & F.col("day").between(day(number - 1), day(number))
     )
     return [row.asDict() for row in judged.orderBy("day", "message_id").collect()]
@@ -108,15 +109,10 @@ def test_an_old_day_again_the_same_as_from_the_records(spark: SparkSession, tmp_
     settled(root)
     spoiled = {path.parent.name for path in root.rglob("spoiled.jsonl")}
     assert any(name > f"dt={day(3)}" for name in spoiled)
-    audit(spark, requested(str(root), out=str(tmp_path / "cached")))
+    audited(spark, root, tmp_path / "cached")
 
     cached, raw = (
-        audit(
-            spark,
-            requested(
-                str(root), day=day(3), reach=100, out=str(tmp_path / way), from_raw=way == "raw"
-            ),
-        )
+        audited(spark, root, tmp_path / way, day=day(3), reach=100, from_raw=way == "raw")
         for way in ("cached", "raw")
     )
 

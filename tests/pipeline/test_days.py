@@ -5,27 +5,22 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import audit
 from pipeline.audit.reading.all_streams import before
-from pipeline.audit.request import requested
 from pipeline.audit.results.summary import known_by
+from pipeline.audit.times import midnight
 from pipeline.spark.session import BRIEF
-from tests.pipeline.nights import rows_of
+from tests.pipeline.nights import audited, rows_of
 from tests.pipeline.streams_on_disk import DAY, at, delivery, effect, performed, write
 
 NEXT_DAY, A_WEEK_LATER = "2026-02-01", "2026-02-07"
 TESTS = Path(__file__).parent
-
-
-def judged(spark: SparkSession, root: Path, day: str | None = None) -> dict[str, Any]:
-    return audit(spark, requested(str(root), day=day))
 
 
 def rows(root: Path) -> list[dict[str, Any]]:
@@ -42,19 +37,19 @@ def test_a_day_run_again_takes_the_place_of_that_day_and_leaves_others_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     root = write(tmp_path, [*performed("one"), *performed("two", 5, NEXT_DAY)])
-    judged(spark, root)
+    audited(spark, root)
     told = [(str(row["day"]), row["message_id"]) for row in rows(root)]
     assert told == [(DAY, "one"), (NEXT_DAY, "two")]
 
     spoiled = root / "sent" / f"dt={DAY}" / "spoiled.jsonl"
     spoiled.write_text("no record\n" * 101)  # of which the summary names a hundred
-    assert judged(spark, root, DAY)["quarantine"]["by_reason"] == {"corrupt_line": 101}
+    assert audited(spark, root, day=DAY)["quarantine"]["by_reason"] == {"corrupt_line": 101}
     places = {(one["file"].removeprefix("file://"), one["line"]) for one in quarantined(root)}
     assert places == {(str(spoiled), number) for number in range(1, 102)}
 
     for file in root.glob(f"*/dt={DAY}/*"):  # the spoiled one with them
         file.unlink()
-    summary = judged(spark, root, DAY)
+    summary = audited(spark, root, day=DAY)
     assert summary["messages"] == 0
     assert summary["sentence"] == (
         "There was no message. This is not the whole answer. "
@@ -73,14 +68,14 @@ def test_late_records_name_the_day_that_they_touch_and_its_alarm_once(
     history = [*performed("old"), *performed("new", 5, NEXT_DAY), again]
     root = write(tmp_path, [*history, *performed("quiet", 5, A_WEEK_LATER)])
 
-    touched = judged(spark, root, NEXT_DAY)
+    touched = audited(spark, root, day=NEXT_DAY)
     assert (touched["late_days"], touched["late_alarms"]) == ([DAY], [DAY])
     assert touched["verdicts"]["performed_again"] == 0
     assert touched["exit_status"] == 1
     assert f"A message that began earlier has an alarm: audit {DAY} again." in touched["sentence"]
     assert [row["message_id"] for row in rows(root)] == ["new"]
 
-    own = judged(spark, root, DAY)
+    own = audited(spark, root, day=DAY)
     assert own["verdicts"]["performed_again"] == own["messages"] == 1
     assert own["late_alarms"] == []  # a day's own are its verdicts
     assert own["exit_status"] == 1
@@ -94,7 +89,7 @@ def test_late_records_name_the_day_that_they_touch_and_its_alarm_once(
         ("effects", "appointment-again"),
     ]
 
-    untouched = judged(spark, root, A_WEEK_LATER)
+    untouched = audited(spark, root, day=A_WEEK_LATER)
     assert (untouched["late_days"], untouched["late_alarms"]) == ([], [])
     assert untouched["exit_status"] == 0
     assert len({one["alarms_sha256"] for one in (touched, own, untouched)}) == 3
@@ -111,10 +106,9 @@ def test_the_same_alarms_are_known_as_such_whatever_else_is_told_of_them() -> No
 def test_what_arrived_before_a_moment_was_there_whatever_its_own_clock_says(
     spark: SparkSession,
 ) -> None:
-    midnight = datetime.fromisoformat(NEXT_DAY).replace(tzinfo=UTC)
-    after = int(midnight.timestamp() * 1000)
+    after = midnight(date.fromisoformat(NEXT_DAY))
     told = [(folder, at) for folder in (DAY, NEXT_DAY) for at in (None, after - 1, after)]
-    kept = before(spark.createDataFrame(told, "folder string, at long"), midnight).collect()
+    kept = before(spark.createDataFrame(told, "folder string, at long"), after).collect()
     assert sorted(map(str, map(tuple, kept))) == sorted(map(str, told[:-1]))
 
 
@@ -126,7 +120,7 @@ def test_a_gap_is_from_a_messages_first_delivery_to_its_last(
         for count in range(1, 6)
         for number in range(count)
     ]
-    gaps = judged(spark, write(tmp_path, history))["gaps"]
+    gaps = audited(spark, write(tmp_path, history))["gaps"]
     assert gaps["messages"] == 4
     told = {bucket["up_to_seconds"]: bucket["messages"] for bucket in gaps["buckets"]}
     assert {end: count for end, count in told.items() if count} == {300: 1, 3600: 3}

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import audit
 from pipeline.audit.judging.verdict_names import VERDICTS
-from pipeline.audit.request import requested
 from pipeline.audit.results.summary import sentence
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import rows_of
+from tests.pipeline.nights import audited, judgements_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     STREAMS,
@@ -39,9 +37,10 @@ def judged(
 ) -> dict[str, Any]:
     """What is said of the messages, once each has its verdict."""
     write(root, named({name: history for name, (_, _, history) in planted.items()}), streams)
-    summary = audit(spark, requested(str(root), **asked))
-    told = {one["message_id"]: (one["verdict"], one["judged"]) for one in rows_of(root / "audit")}
-    assert told == {name: (verdict, sure) for name, (verdict, sure, _) in planted.items()}
+    summary = audited(spark, root, **asked)
+    assert judgements_of(root / "audit") == {
+        name: (verdict, sure) for name, (verdict, sure, _) in planted.items()
+    }
     return summary
 
 
@@ -166,7 +165,7 @@ def test_executions_are_believed_only_where_that_is_asked_for(
     assert "their executions' own word" in summary["sentence"]
     assert summary["totals"]["effects"] is None
 
-    unasked = audit(spark, requested(str(tmp_path / "good")))
+    unasked = audited(spark, tmp_path / "good")
     assert unasked["exit_status"] == 3
     assert unasked["verdicts"]["lost"] == 0
     assert "effects is missing" in unasked["sentence"]

@@ -5,17 +5,15 @@ import json
 import os
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from pyspark.sql import SparkSession
 
 from actonce.cli.audit import put_page
 from lab.bench.records import write as write_planted
-from pipeline.audit.job import audit
-from pipeline.audit.request import Request
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import rows_of, unsealed
+from tests.pipeline.nights import audited, judgements_of, rows_of, unsealed
 from tests.pipeline.streams_on_disk import (
     DAY,
     at,
@@ -25,6 +23,7 @@ from tests.pipeline.streams_on_disk import (
     line_of,
     named,
     performed,
+    put,
     sent,
     write,
 )
@@ -36,16 +35,6 @@ SHAPES = Path(__file__).parent / "shapes"
 def shape(name: str) -> bytes:
     """A recorded shape as it travels: on one line."""
     return json.dumps(json.loads((SHAPES / f"{name}.json").read_text())).encode()
-
-
-def put(root: Path, stream: str, name: str, content: bytes) -> None:
-    path = root / stream / f"dt={DAY}" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-
-
-def judged(spark: SparkSession, root: Path) -> dict[str, Any]:
-    return audit(spark, Request(str(root), str(root / "audit")))
 
 
 def firehose_objects(root: Path) -> None:
@@ -65,7 +54,7 @@ def firehose_objects(root: Path) -> None:
 
 def test_every_real_shape_is_read(spark: SparkSession, tmp_path: Path) -> None:
     firehose_objects(tmp_path)
-    summary = judged(spark, tmp_path)
+    summary = audited(spark, tmp_path)
     assert summary["quarantine"] == {"lines": 0, "by_reason": {}, "examples": []}
     assert summary["verdicts"]["performed_once"] == 1
     # The body of one had no id, so SQS's stands for it; another's deliveries failed.
@@ -96,7 +85,7 @@ def test_what_cannot_be_read_is_named_with_its_place_and_costs_itself_only(
     put(root, "effects", "no%6Came [3]", b"{}\nno record\n")
     (root / "stray.txt").write_text("no record")
 
-    summary = judged(spark, root)
+    summary = audited(spark, root)
 
     told = [tuple(example.values()) for example in summary["quarantine"]["examples"]]
     odd = str(root / "effects" / f"dt={DAY}" / "no%6Came [3]")
@@ -133,9 +122,8 @@ def test_an_unread_line_that_may_be_of_another_stream_makes_no_message_lost(
 ) -> None:
     root = write(tmp_path, [delivery("m", at(1)), *performed("last", 80_000)])
     put(root, "sent", "misplaced.jsonl", b"{}")
-    assert judged(spark, root)["exit_status"] == 3
-    (row,) = (row for row in rows_of(root / "audit") if row["message_id"] == "m")
-    assert (row["verdict"], row["judged"]) == ("in_flight", False)
+    assert audited(spark, root)["exit_status"] == 3
+    assert judgements_of(root / "audit")["m"] == ("in_flight", False)
 
 
 @pytest.mark.parametrize("missing", MISSING)
@@ -145,9 +133,8 @@ def test_what_a_missing_stream_would_tell_is_not_guessed(
     planted = MISSING[missing]
     streams = {"sent", "deliveries", "executions", "effects", "dead_letters"} - {missing}
     history = named({name: records for name, (records, _, _) in planted.items()})
-    summary = judged(spark, write(tmp_path, history, sorted(streams)))
-    told = {row["message_id"]: row for row in rows_of(tmp_path / "audit")}
-    assert {name: (row["verdict"], row["judged"]) for name, row in told.items()} == {
+    summary = audited(spark, write(tmp_path, history, sorted(streams)))
+    assert judgements_of(tmp_path / "audit") == {
         name: (verdict, sure) for name, (_, verdict, sure) in planted.items()
     }
     assert summary["days"][0]["streams"][missing] is None
@@ -171,9 +158,8 @@ def test_a_file_vouches_for_no_silence_before_its_own_records(
     moment = datetime.fromisoformat(files_of).timestamp()
     for file in root.rglob("*.jsonl"):
         os.utime(file, (moment, moment))
-    summary = judged(spark, root)
-    (row,) = (row for row in rows_of(root / "audit") if row["message_id"] == "m")
-    assert (row["verdict"], row["judged"]) == (verdict, sure)
+    summary = audited(spark, root)
+    assert judgements_of(root / "audit")["m"] == (verdict, sure)
     assert summary["exit_status"] == {"lost": 1}.get(verdict, 0 if sure else 3)
 
 
@@ -189,13 +175,13 @@ def test_the_page_goes_where_the_results_go(tmp_path: Path) -> None:
 def test_a_line_told_twice_is_no_other_verdict(spark: SparkSession, tmp_path: Path) -> None:
     """Firehose delivers at least once, too."""
     write_planted(tmp_path, 150, seed=3)
-    judged(spark, tmp_path)
+    audited(spark, tmp_path)
     once = {row["message_id"]: row for row in rows_of(tmp_path / "audit")}
     for stream in ("sent", "deliveries", "executions", "effects", "dead_letters"):
         for file in (tmp_path / stream).rglob("*.gz"):
             file.write_bytes(2 * file.read_bytes())
     unsealed(tmp_path / "audit")
-    judged(spark, tmp_path)
+    audited(spark, tmp_path)
     twice = {row["message_id"]: row for row in rows_of(tmp_path / "audit")}
     assert len(once) == 150
     assert {name: row["verdict"] for name, row in twice.items()} == {

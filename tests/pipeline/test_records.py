@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pipeline.audit.reading.all_streams import records
 from pipeline.audit.reading.listing import list_records
 from pipeline.audit.reading.records import COLUMNS, rows_of
+from pipeline.audit.reading.streams import HANDED, Code
 from tests.pipeline.streams_on_disk import (
     DAY,
     FINGERPRINTS,
@@ -24,6 +25,7 @@ from tests.pipeline.streams_on_disk import (
     delivery,
     effect,
     execution,
+    heartbeat,
     line_of,
     own_effect,
     performed,
@@ -33,7 +35,7 @@ from tests.pipeline.streams_on_disk import (
 )
 
 FIXTURES = Path(__file__).parents[1] / "collect" / "fixtures"
-Told = list[tuple[str | None, str | None]]
+Outcomes = list[tuple[str | None, str | None]]
 """Of each row, the message id and what is wrong with it."""
 LINE = line_of(*delivery("m", at(1)))
 PACKED = gzip.compress(
@@ -47,22 +49,28 @@ def rows(content: str | bytes, stream: str = "deliveries", name: str = "a") -> l
     return [dict(zip(COLUMNS, one, strict=True)) for one in found]
 
 
-def told(content: str | bytes, stream: str = "deliveries", name: str = "a") -> Told:
+def told(content: str | bytes, stream: str = "deliveries", name: str = "a") -> Outcomes:
     return [(one["message_id"], one["problem"]) for one in rows(content, stream, name)]
 
 
-def batch(*message_ids: str | None) -> str:
+def batch(*lines: str | None) -> str:
     """A Logs subscription's, as CloudWatch writes it."""
-    events = [
-        {"id": "1"} if name is None else {"message": line_of(*delivery(name, at(1))) + "\n"}
-        for name in message_ids
-    ]
+    events = [{"id": "1"} if line is None else {"message": line + "\n"} for line in lines]
     return json.dumps({"messageType": "DATA_MESSAGE", "logEvents": events})
 
 
 def event(**detail: Any) -> str:
     began = {"name": "m", "status": "RUNNING", "startDate": 1_769_817_600_000}
     return json.dumps({"detail-type": "x", "detail": began | detail})
+
+
+def beat(stream: str, **fields: Any) -> str:
+    return line_of(stream, heartbeat(stream, at(1))[1] | fields)
+
+
+def beat_event(detail: str, source: str = "actonce") -> str:
+    event = {"source": source, "detail-type": "Records Heartbeat", "detail": json.loads(detail)}
+    return json.dumps(event)
 
 
 def spoiled(**fields: Any) -> str:
@@ -143,12 +151,12 @@ PAIR = [line_of(*delivery(name, at(1))) for name in "ab"]
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [PAIR, (PAIR[0], batch("b")), (batch("a"), batch("b")), (CONTROL, batch("b"))],
+    [PAIR, (PAIR[0], batch(PAIR[1])), tuple(map(batch, PAIR)), (CONTROL, batch(PAIR[1]))],
     ids=["records", "a record and a batch", "batches", "a control message and a batch"],
 )
 def test_of_two_objects_on_a_line_none_is_lost(first: str, second: str) -> None:
     """Each is read, or the line is set aside, whatever lies between them and around."""
-    both: Told = [("b", None)] if first == CONTROL else [("a", None), ("b", None)]
+    both: Outcomes = [("b", None)] if first == CONTROL else [("a", None), ("b", None)]
     assert [told(first + between + second) for between in APART] == [both] * len(APART)
     for line in (
         *(first + between + second for between in OTHERWISE),
@@ -160,7 +168,7 @@ def test_of_two_objects_on_a_line_none_is_lost(first: str, second: str) -> None:
 
 
 def test_of_a_batch_each_line_is_read_or_set_aside() -> None:
-    assert told(batch("a", None, "b")) == [("a", None), (None, "not_a_record"), ("b", None)]
+    assert told(batch(PAIR[0], None, PAIR[1])) == [("a", None), (None, "not_a_record"), ("b", None)]
     assert told(f"{CONTROL}\n{batch()}") == []
 
 
@@ -172,7 +180,7 @@ PIECES = (
 @given(
     st.sampled_from([
         ("deliveries", LINE), ("effects", line_of(*effect("m", at(1)))),
-        ("executions", event(input='{"message_id": "m"}')), ("deliveries", batch("m")),
+        ("executions", event(input='{"message_id": "m"}')), ("deliveries", batch(LINE)),
     ]),
     st.lists(
         st.tuples(st.integers(0, 10**6), st.sampled_from(PIECES), st.integers(0, 2)), max_size=3,
@@ -223,6 +231,12 @@ def test_whatever_a_line_holds_it_becomes_a_row_or_is_a_practice_s_book(
         ("executions", event(input=r'{"message_id": "\ud800"}'), "corrupt_line"),
         ("executions", event(status="ASLEEP", stopDate=1_769_817_600_000), "unknown_value"),
         ("dead_letters", line_of(*dead_letter("m", at(1), "shrug")), "unknown_value"),
+        ("sent", beat("sent"), "missing_field"),  # how far it is complete nobody knows
+        ("deliveries", beat("deliveries", at=at(2, "2026-02-02")), "impossible_time"),
+        ("deliveries", beat("deliveries", source=None), "missing_field"),
+        ("deliveries", beat("deliveries", version=2), "unknown_version"),
+        ("deliveries", beat("executions"), "not_a_record"),
+        ("executions", beat_event('{"status": "RUNNING"}'), "not_a_record"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_record_is_told(stream: str, line: str, problem: str) -> None:
@@ -257,6 +271,9 @@ HASHED = "sha256-" + "0" * 64
         ("effects", line_of(*effect("m", at(1), "appointment-7")), "m", "appointment-7"),
         ("dead_letters", line_of(*dead_letter("m", at(1), "retry")), "m",
          "decided retry rejected Rejected"),
+        *((stream, beat(stream), None, "arn:1") for stream in HANDED),
+        ("deliveries", batch(beat("deliveries")), None, "arn:1"),
+        ("executions", beat_event(beat("executions")), None, "arn:1"),
     ],
 )  # fmt: skip
 def test_what_a_record_says_is_told(
@@ -264,6 +281,49 @@ def test_what_a_record_says_is_told(
 ) -> None:
     (one,) = rows(line, stream)
     assert (one["message_id"], one["what"], one["problem"]) == (message_id, what, None)
+
+
+def test_no_message_is_taken_for_a_heartbeat() -> None:
+    """Whatever a producer puts into a body, an id or an effect, and others into their events."""
+    forged = beat("executions")
+    detail = {"name": "m", "status": "RUNNING", "startDate": 1_769_817_600_000}
+    detail |= json.loads(forged)
+    ids = [f"}}{forged}", f'"}}\n{forged}', forged]
+    item = {"event": {"S": "heartbeat"}, "stream": {"S": "effects"}, "booked_at": {"S": at(5)}}
+    item |= {"message_id": {"S": "m"}, "appointment_id": {"S": "a"}}
+    started = [line_of(*delivery(one, at(1))) for one in ids]
+    events = [beat_event(json.dumps(detail | more), "mine")
+              for more in ({}, *({"input": one} for one in ids))]  # fmt: skip
+    status = {"detail-type": "Step Functions Execution Status Change", "source": "actonce"}
+    events.append(json.dumps(json.loads(events[0]) | status))
+    found = [
+        *rows("\n".join(started)),
+        *rows("\n".join(one[:-1] for one in started)),
+        *rows("\n".join(events), "executions"),
+        *rows(json.dumps({"Item": item}), "effects"),
+    ]
+    assert [one["what"] for one in found if one["code"] == Code.HEARTBEAT] == []
+    bad = [one["problem"] for one in found if one["problem"]]
+    assert bad == ["corrupt_line"] * 5, "what was cut, and two inputs that are no JSON"
+    assert len(found) == 12
+
+
+@pytest.mark.parametrize(
+    ("content", "until"),
+    [
+        ('{"exportTime": "2026-01-31T00:00:01.000Z"}', 1),
+        ('{"exportFromTime": "2026-01-30T13:00:00Z",\n"exportToTime": "2026-01-31T00:00:01Z"}', 1),
+        ('{"exportTime": "2026-02-05T14:00:00.000Z"}', None),  # of later than its folder
+        ('{"version": "2020-06-30"}', None),
+        ('{"exportTime": "soon"}', None),
+        ("[]", None),
+        ("x", None),
+    ],
+)
+def test_an_export_s_summary_is_a_heartbeat(content: str, until: int | None) -> None:
+    found = rows(content, "effects", "AWSDynamoDB/1/manifest-summary.json")
+    assert [one["at"] for one in found] == ([] if until is None else [1_769_817_600_000 + 1000])
+    assert all(one["stream"] == "effects" and one["problem"] is None for one in found)
 
 
 def test_a_practice_s_book_is_no_effect_even_if_it_is_deleted() -> None:

@@ -3,6 +3,8 @@
 import errno
 import io
 import sys
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from pipeline.audit import job
 from pipeline.audit.job import is_brief, main
+from pipeline.audit.reading.listing import list_records
 from pipeline.audit.request import requested
 from pipeline.errors import CannotAudit
 from pipeline.spark.session import spark_session
@@ -36,6 +39,17 @@ from tests.pipeline.streams_on_disk import DAY, performed, write
 def test_what_cannot_be_asked_for_is_refused(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(CannotAudit, match=said):
         requested("records", **asked)
+
+
+def test_days_out_of_reach_are_not_read(tmp_path: Path) -> None:
+    root = write(tmp_path, [*performed("m"), *performed("next", 1, "2026-02-01")])
+    listing = list_records(None, str(root))
+    assert len(listing.days()) == 2
+    near, far = (requested(str(root), day="2026-02-02", reach=reach) for reach in (1, 2))
+    assert job._within_reach(near, listing).days() == {date(2026, 2, 1)}
+    assert job._within_reach(far, listing).days() == listing.days()
+    with pytest.raises(CannotAudit, match=r"Nothing to audit in .* since 2026-02-02"):
+        job._within_reach(replace(near, reach=0), listing)
 
 
 def test_where_little_is_to_be_read_starting_is_most_of_the_work(

@@ -14,81 +14,23 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from pipeline.audit import job
-from pipeline.audit.cache import Counted, Manifest, Source
-from pipeline.audit.job import audit
 from pipeline.audit.reading import places
-from pipeline.audit.reading.listing import from_root
-from pipeline.audit.request import requested
-from pipeline.audit.results.digests import BrokenChain, Chain, following
-from pipeline.audit.sealing import Seal
+from pipeline.audit.results.digests import BrokenChain, Chain, following, read_chain
+from pipeline.audit.sealing import changed_files
 from pipeline.errors import CannotAudit
-from tests.pipeline.nights import Row, settled
+from tests.pipeline import streams_on_disk as on_disk
+from tests.pipeline.nights import Killed, Row, audited, settled
 from tests.pipeline.streams_on_disk import DAY, at, effect, line_of, performed, write
 
 DAYS = (DAY, "2026-02-01", "2026-02-02")
 
 
-# --------------------------------------------------------------------------- what has changed
-
-Told = dict[str, dict[str, str]]
-"""By days, the hashes of files by their names."""
-WHOLE: Told = {day: {"a": f"a of {day}", "b": f"b of {day}"} for day in DAYS}
-
-
-def _manifests(told: Told) -> dict[date, Manifest]:
-    return {
-        date.fromisoformat(day): Manifest(
-            date.fromisoformat(day),
-            tuple(
-                Source(f"file:///r/sent/dt={day}/{name}", 1, "", sha256)
-                for name, sha256 in files.items()
-            ),
-            (),
-            Counted(),
-        )
-        for day, files in told.items()
-    }
-
-
-@pytest.mark.parametrize(
-    ("days", "since", "became"),
-    [
-        (WHOLE, DAYS[0], {}),
-        (WHOLE | {DAYS[1]: WHOLE[DAYS[1]] | {"c": "late"}}, DAYS[0], {}),
-        (WHOLE | {"2026-02-03": {"a": "new"}}, DAYS[0], {}),
-        (WHOLE | {DAYS[1]: {"a": "another", "b": "b of 2026-02-01"}}, DAYS[0], {"a": "changed"}),
-        (WHOLE | {DAYS[1]: {"a": "a of 2026-02-01", "b": ""}}, DAYS[0], {"b": "changed"}),
-        (WHOLE | {DAYS[1]: {"c": "a of 2026-02-01"}}, DAYS[0], {"a": "removed", "b": "removed"}),
-        (
-            WHOLE | {DAYS[1]: {"a": "b of 2026-02-01", "b": "a of 2026-02-01"}},
-            DAYS[0],
-            {"a": "changed", "b": "changed"},
-        ),
-        (
-            {DAYS[0]: WHOLE[DAYS[0]], DAYS[2]: WHOLE[DAYS[2]]},
-            DAYS[0],
-            dict.fromkeys("ab", "removed"),
-        ),
-        ({DAYS[1]: WHOLE[DAYS[1]], DAYS[2]: WHOLE[DAYS[2]]}, DAYS[0], {}),  # expired
-        ({DAYS[0]: WHOLE[DAYS[0]], DAYS[2]: WHOLE[DAYS[2]]}, DAYS[2], {}),  # out of reach
-    ],
-)
-def test_what_is_another_file_now_or_gone_is_named(days: Told, since: str, became: Told) -> None:
-    def listed(told: Told) -> dict[date, tuple[int, dict[str, str]]]:
-        return {
-            day: (7, {from_root(one.path): one.sha256 for one in manifest.sources})
-            for day, manifest in _manifests(told).items()
-        }
-
-    seal = Seal(None, "/out", Chain(days=listed(WHOLE)))  # type: ignore[arg-type]
-    now = _manifests(days)
-    changed = seal.changed(now, now.keys(), date.fromisoformat(since))
-    assert {one["file"].rpartition("/")[2]: one["what"] for one in changed} == became
-    assert {one["file"].rpartition("/")[0] for one in changed} <= {f"sent/dt={DAYS[1]}"}
-    assert {one["digest"] for one in changed} <= {7}
-
-
-# --------------------------------------------------------------------------- audits
+def test_files_are_missed_only_on_days_that_were_read() -> None:
+    first, middle, _ = days = [date.fromisoformat(day) for day in DAYS]
+    path = f"sent/dt={middle}/a"
+    chain = Chain(days={middle: (7, {path: "1"})})
+    assert changed_files(chain, {}, days, first) == [{"file": path, "what": "removed", "digest": 7}]
+    assert changed_files(chain, {}, days, days[2]) == []
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +52,11 @@ def place(judged_once: Path, tmp_path: Path) -> Path:
 
 def judged(spark: SparkSession, place: Path, **asked: Any) -> Row:
     settled(place / "records")
-    return audit(spark, requested(str(place / "records"), out=str(place / "out"), **asked))
+    return audited(spark, place / "records", place / "out", **asked)
 
 
 def file_of(place: Path, stream: str, day: str = DAYS[1]) -> Path:
-    return place / "records" / stream / f"dt={day}" / "records.jsonl"
+    return on_disk.file_of(place / "records", stream, day)
 
 
 def digests(place: Path) -> list[Row]:
@@ -211,12 +153,12 @@ def test_a_digest_that_is_not_what_was_written_keeps_the_audit_from_judging(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = place / "out" / "digests"
-    seal = Seal.of(spark, str(place / "out"), None)
+    chain = read_chain(places.place(None, str(folder)), None)
     for number in (2, 3):
-        name, text, head = following(seal.chain, "then", "/r", {})
+        name, text, head = following(chain, "then", "/r", {})
         (place / "out" / name).write_text(text)
-        seal = Seal.of(spark, str(place / "out"), head)
-        assert seal.chain.head() == head
+        chain = read_chain(places.place(None, str(folder)), head)
+        assert chain.head() == head
         assert head["number"] == number
     summary = json.loads((place / "out" / "summary.json").read_text())
     (place / "out" / "summary.json").write_text(json.dumps(summary | {"digest": head}))
@@ -228,10 +170,6 @@ def test_a_digest_that_is_not_what_was_written_keeps_the_audit_from_judging(
         told = json.loads((place / "out" / "summary.json").read_text())
         assert (told["exit_status"], told["digest"]) == (2, head)
         assert "digests/" in told["sentence"]
-
-
-class Killed(BaseException):
-    """As the end of the process: nothing catches it."""
 
 
 def test_killed_or_without_room_around_a_digest_the_chain_goes_on(

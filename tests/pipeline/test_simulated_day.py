@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from pipeline.audit import job
-from pipeline.audit.job import audit
 from pipeline.audit.judging.verdict_names import ALARMS
-from pipeline.audit.request import requested
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import rows_of, said, verdicts_of
+from tests.pipeline.nights import Killed, audited, rows_of, said, verdicts_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     STREAMS,
@@ -117,10 +115,6 @@ class Simulated:
         return (stands_since if hour in STANDS_STILL[1] else hour) * HOUR
 
 
-class Killed(BaseException):
-    """As the end of the process."""
-
-
 def killed(spark: SparkSession, root: Path, out: Path, patch: pytest.MonkeyPatch) -> None:
     """An audit that ends before its last word."""
     write_summary = job._write_summary
@@ -133,7 +127,7 @@ def killed(spark: SparkSession, root: Path, out: Path, patch: pytest.MonkeyPatch
     with patch.context() as dies:
         dies.setattr(job, "_write_summary", dying)
         with pytest.raises(Killed):
-            audit(spark, requested(str(root), out=str(out)))
+            audited(spark, root, out)
 
 
 @pytest.mark.long
@@ -148,7 +142,7 @@ def test_no_hour_alarms_of_what_is_in_flight_and_each_of_what_is_lost(
         if hour in (2, 5):
             killed(spark, root, out, monkeypatch)
         by = at((hour - 1) * HOUR)
-        summary = audit(spark, requested(str(root), out=str(out), complete_by=by))
+        summary = audited(spark, root, out, complete_by=by)
         assert summary["complete_until"] == at(complete)
         found = {one: what for one, what in verdicts_of(out).items() if what in ALARMS}
         lost = {one: "lost" for one, last in day.lost.items() if last < complete - GRACE}
@@ -158,9 +152,7 @@ def test_no_hour_alarms_of_what_is_in_flight_and_each_of_what_is_lost(
         assert bool(stands) == (complete < (hour - 1) * HOUR), hour
         told |= dict.fromkeys(found.values(), hour)
     assert told.keys() == {"lost", "performed_again"}, "the day had both"
-    from_raw = audit(
-        spark, requested(str(root), out=str(tmp_path / "raw"), complete_by=by, from_raw=True)
-    )
+    from_raw = audited(spark, root, tmp_path / "raw", complete_by=by, from_raw=True)
     assert said(from_raw) == said(summary)
     assert rows_of(tmp_path / "raw") == rows_of(out)
 
@@ -199,7 +191,7 @@ def test_whatever_arrives_in_whatever_order_what_is_well_is_no_alarm(
     random.shuffle(there)
     root = write(tmp_path_factory.mktemp("any") / "records", there)
     written_at(root, 23 * HOUR)
-    audit(spark, requested(str(root), out=f"{root}-out"))
+    audited(spark, root, f"{root}-out")
     found = {one: what for one, what in verdicts_of(Path(f"{root}-out")).items() if what in ALARMS}
     complete = min(tops.values())
     assert found.keys() <= lost.keys()

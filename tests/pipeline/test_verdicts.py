@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pyarrow.dataset as ds
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
@@ -17,21 +16,20 @@ from pyspark.sql import SparkSession
 
 from lab.bench.records import truth_of
 from lab.bench.records import write as write_planted
-from pipeline.audit.job import audit, message_rows
+from pipeline.audit.horizon import horizon_of
+from pipeline.audit.job import message_rows
 from pipeline.audit.reading.all_streams import before, records
 from pipeline.audit.reading.listing import list_records
 from pipeline.audit.request import Request
+from pipeline.audit.times import in_ms
 from tests.pipeline.judge import Record, judge
+from tests.pipeline.nights import audited, verdicts_of
 from tests.pipeline.streams_on_disk import (
     DAY,
-    FINGERPRINTS,
+    KINDS,
+    STREAMS,
     at,
-    dead_letter,
-    delivery,
-    effect,
-    execution,
     performed,
-    sent,
     write,
 )
 
@@ -44,54 +42,19 @@ NOW = datetime(2026, 1, 31, 0, 20, tzinfo=UTC)
 
 def histories() -> st.SearchStrategy[list[list[Record]]]:
     """Messages with any records in any order, often of one millisecond, some within the grace."""
-    time = st.sampled_from([at(0), at(0.001), at(1), at(299.999), at(300), at(300.001), at(900)])
-    no_id = ""  # filled in when the message gets its number
-    event = st.one_of(
-        st.builds(sent, st.just(no_id), time),
-        st.builds(
-            lambda time, end, reason, fingerprint: delivery(
-                no_id, time, end, reason if end == "refused" else None, fingerprint
-            ),
-            time,
-            st.sampled_from(["started", "suppressed", "refused", "failed"]),
-            st.sampled_from(["conflict", "too_large", "too_old_to_tell"]),
-            st.sampled_from(FINGERPRINTS),
-        ),
-        st.builds(
-            lambda time, end: execution(no_id, time, *end),
-            time,
-            st.sampled_from(
-                [
-                    ("RUNNING",),
-                    ("SUCCEEDED", "performed"),
-                    ("SUCCEEDED", "found"),
-                    ("SUCCEEDED", "resolved"),
-                    ("SUCCEEDED", None),
-                    ("FAILED", None, "RejectedByOperator"),
-                    ("FAILED", None, "States.Timeout"),
-                    ("TIMED_OUT",),
-                    ("ABORTED",),
-                ]
-            ),
-        ),
-        st.builds(
-            lambda time, which: effect(no_id, time, which),
-            time,
-            st.sampled_from(["appointment-1", "appointment-2"]),
-        ),
-        st.builds(
-            lambda time, decision: dead_letter(no_id, time, decision),
-            time,
-            st.sampled_from([None, "retry", "perform", "resolve", "reject"]),
-        ),
+    times = st.sampled_from([at(0), at(0.001), at(1), at(299.999), at(300), at(300.001), at(900)])
+    kinds = st.one_of(
+        [st.sampled_from([kind for kind in KINDS if kind[0] == stream]) for stream in STREAMS]
     )
+    event = st.builds(lambda kind, time: (kind[0], kind[1] | {"at": time}), kinds, times)
     return st.lists(st.lists(event, min_size=1, max_size=7), min_size=150, max_size=300)
 
 
 def rows_of(spark: SparkSession, root: Path, as_of: datetime = NOW) -> dict[str, dict[str, Any]]:
     listing = list_records(spark, str(root))
     request = Request(str(root), str(root / "audit"), as_of=as_of)
-    rows = message_rows(records(spark, listing.files), request, listing)
+    horizon = horizon_of(request, listing, (as_of.date(), as_of.date()))
+    rows = message_rows(records(spark, listing.files), request, listing, horizon)
     return {row["message_id"]: row.asDict() for row in rows.collect() if row["message_id"]}
 
 
@@ -135,11 +98,8 @@ def _objects(lines: bytes) -> list[dict[str, Any]]:
 def test_finds_each_planted_case_and_no_other(spark: SparkSession, tmp_path: Path) -> None:
     root = tmp_path / "records"
     write_planted(root, PLANTED, seed=7)
-    summary = audit(spark, Request(str(root), str(tmp_path / "audit")))
-    table = ds.dataset(tmp_path / "audit" / "messages", partitioning="hive").to_table(
-        columns=["message_id", "verdict"]
-    )
-    found = dict(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
+    summary = audited(spark, root, tmp_path / "audit")
+    found = verdicts_of(tmp_path / "audit")
     truth = {one["message_id"]: one["verdict"] for one in _objects(truth_of(root).read_bytes())}
     assert {
         key: (found.get(key), truth[key]) for key in truth if found.get(key) != truth[key]
@@ -166,8 +126,9 @@ def test_a_night_is_one_shuffle_of_what_the_aggregate_needs(
 ) -> None:
     listing = list_records(spark, str(write(tmp_path, performed("m"))))
     day = date.fromisoformat(DAY)
-    limited = Request(str(tmp_path), str(tmp_path / "audit"), since=day, until=day)
-    message_rows(before(records(spark, listing.files), NOW), limited, listing).explain()
+    limited = Request(str(tmp_path), str(tmp_path / "audit"), (day, day))
+    rows = before(records(spark, listing.files), in_ms(NOW))
+    message_rows(rows, limited, listing, horizon_of(limited, listing, (day, day))).explain()
     judged = capsys.readouterr().out
     assert judged.count("Exchange") == 1, judged
     assert judged.count("HashAggregate") == 2, judged  # partial and final, both after it

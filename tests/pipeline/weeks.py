@@ -13,15 +13,15 @@ from random import Random
 
 from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import (
-    FINGERPRINTS,
+    ENDS,
+    KINDS,
     STREAMS,
     at,
-    dead_letter,
     delivery,
-    effect,
     execution,
     line_of,
     performed,
+    put,
     sent,
 )
 
@@ -70,10 +70,15 @@ class Weeks:
         """Put what is found first in the night after day `night` below the root."""
         for (when, stream, folder, name), lines in self._files.items():
             if when == night:
-                place = root / stream / f"dt={folder}" / name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                with place.open("a", encoding="utf-8") as file:
-                    file.write("".join(f"{line}\n" for line in lines))
+                path = root / stream / f"dt={folder}" / name
+                there = path.read_bytes() if path.exists() else b""
+                put(
+                    root,
+                    stream,
+                    name,
+                    there + "".join(f"{line}\n" for line in lines).encode(),
+                    folder,
+                )
 
     def _place(self, stream: str, record: dict[str, object]) -> None:
         """Into a folder, on a night: mostly those of its day, sometimes later ones, or both."""
@@ -108,20 +113,7 @@ class Weeks:
 
     def _kinds(self, name: str) -> list[Record]:
         """A record of each kind, without its time."""
-        ends = (
-            ("RUNNING",), ("SUCCEEDED", "performed"), ("SUCCEEDED", "found"),
-            ("SUCCEEDED", "resolved"), ("FAILED", None, "RejectedByOperator"),
-            ("FAILED", None, "Broken"),
-        )  # fmt: skip
-        kinds = [
-            sent(name, ""),
-            delivery(name, ""),
-            *(delivery(name, "", "suppressed", None, one) for one in FINGERPRINTS),
-            delivery(name, "", "refused", "too_large"),
-            *(execution(name, "", *end) for end in ends),
-            *(effect(name, "", f"{one}-{name}") for one in ("appointment", "again")),
-            *(dead_letter(name, "", one) for one in (None, "retry", "resolve", "reject")),
-        ]
+        kinds = [(stream, record | {"message_id": name}) for stream, record in KINDS]
         if self.names:
             # SQS's id is its own mostly; of two messages with one neither is known by it.
             own = self._random.random() < 0.8
@@ -135,6 +127,6 @@ class Weeks:
             kinds += [
                 sent(None, "", sqs_id),
                 *((stream, one | {"sqs_message_id": sqs_id}) for stream, one in deliveries),
-                *(execution(hashed, "", *end) for end in ends),
+                *(execution(hashed, "", *end) for end in ENDS),
             ]
         return kinds

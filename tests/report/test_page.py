@@ -146,6 +146,8 @@ def test_a_new_page_takes_the_place_of_the_old_or_leaves_nothing_half_written(
     page.mkdir()
     with pytest.raises(OSError, match=r"report\.html"):
         write(summaries.all_good(), page)
+    with pytest.raises(FileNotFoundError):
+        write(summaries.all_good(), tmp_path / "nowhere" / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 

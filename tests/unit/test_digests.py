@@ -130,3 +130,31 @@ def test_only_at_the_old_end_a_day_expires(day: int, there: list[int], expired: 
         return DAY + timedelta(days=number)
 
     assert has_expired(named(day), [named(one) for one in there]) is expired
+
+
+DAYS = [DAY + timedelta(days=number) for number in range(4)]
+JUDGED = {day: {f"{day}/a": "1", f"{day}/b": "2"} for day in DAYS[:3]}
+MIDDLE = JUDGED[DAYS[1]]
+A, B = MIDDLE
+
+
+@pytest.mark.parametrize(
+    ("now", "became"),
+    [
+        (JUDGED, {}),
+        (JUDGED | {DAYS[3]: {"new": "1"}}, {}),
+        (JUDGED | {DAYS[1]: MIDDLE | {"late": "3"}}, {"late": "added"}),
+        (JUDGED | {DAYS[1]: MIDDLE | {A: "3"}}, {A: "changed"}),
+        (JUDGED | {DAYS[1]: MIDDLE | {B: ""}}, {B: "changed"}),  # it cannot be read
+        (JUDGED | {DAYS[1]: {A: "2", B: "1"}}, {A: "changed", B: "changed"}),
+        (JUDGED | {DAYS[1]: {"c": "1"}}, {A: "removed", B: "removed", "c": "added"}),
+        ({day: JUDGED[day] for day in (DAYS[0], DAYS[2])}, {A: "removed", B: "removed"}),
+        ({day: JUDGED[day] for day in DAYS[1:3]}, dict.fromkeys(JUDGED[DAY], "expired")),
+    ],
+)
+def test_what_became_of_each_file_of_a_judged_day(
+    now: dict[date, dict[str, str]], became: dict[str, str]
+) -> None:
+    found = dict(Chain(days={day: (7, files) for day, files in JUDGED.items()}).compared(now, now))
+    assert list(found) == DAYS[:3]
+    assert {path: what for day in found for path, what in found[day].items()} == became

@@ -4,8 +4,6 @@ Everything that comes out of the summary is escaped by Jinja, and a content secu
 the page every script and every request, should anything ever slip through.
 """
 
-import os
-import tempfile
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +14,7 @@ from markupsafe import Markup
 
 from actonce.records.report import wording
 from pipeline.audit.judging.verdict_names import ALARMS
+from pipeline.audit.reading.places import place
 from pipeline.audit.reading.streams import OPTIONAL, STREAMS
 from pipeline.visible import visible
 
@@ -60,15 +59,8 @@ def write(summary: dict[str, Any], path: Path) -> None:
         OSError: the file cannot be written.
     """
     text = html(summary)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    path.parent.stat()  # a folder that is not there is not made
+    place(None, str(path.parent)).write(path.name, text)
 
 
 _JUDGED = {0: "good", 3: "unsure", 4: "unsure"}
@@ -115,16 +107,15 @@ def _drawn(summary: dict[str, Any]) -> str:
         mark=_MARKS[judged],
         verdicts=[
             {
-                "name": name,
+                "name": verdict,
                 "role": role,
                 "mark": wording.MARKS[role],
-                "meaning": wording.MEANINGS[verdict],
+                "meaning": meaning,
                 "count": summary["verdicts"].get(verdict, 0),
             }
-            for verdict, (name, role) in wording.VERDICTS.items()
+            for verdict, (role, meaning) in wording.VERDICTS.items()
         ],
         alarm_verdicts=ALARMS,
-        verdict_names={verdict: name for verdict, (name, _) in wording.VERDICTS.items()},
         gap_rows=_gap_rows(summary["gaps"]["buckets"]),
         horizons=HORIZONS,
         latencies=LATENCIES,

@@ -4,33 +4,22 @@ import math
 from datetime import timedelta
 
 VERDICTS = {
-    "performed_once": ("performed once", "good"),
-    "resolved": ("resolved", "good"),
-    "rejected": ("rejected", "waiting"),
-    "refused": ("refused", "waiting"),
-    "awaiting_decision": ("awaiting decision", "waiting"),
-    "in_flight": ("in flight", "waiting"),
-    "effect_check": ("effect check", "waiting"),
-    "conflict": ("conflict", "alarm"),
-    "contradiction": ("contradiction", "alarm"),
-    "performed_again": ("performed again", "alarm"),
-    "lost": ("lost", "alarm"),
+    "performed_once": ("good", "one effect, as it should be"),
+    "resolved": ("good", "a person settled it by hand"),
+    "rejected": ("waiting", "a person decided that it is not to be done"),
+    "refused": ("waiting", "could not be started; it is in UnstartedQueue with its reason"),
+    "awaiting_decision": ("waiting", "a dead letter that waits for a person"),
+    "in_flight": ("waiting", "not finished yet"),
+    "effect_check": (
+        "waiting",
+        "by their ids, what actonce effect check did; no other record has them",
+    ),
+    "conflict": ("alarm", "the same id came with another content"),
+    "contradiction": ("alarm", "its records cannot all be true"),
+    "performed_again": ("alarm", "more than one effect"),
+    "lost": ("alarm", "it ended nowhere"),
 }
-"""Each verdict in words, and its class in the style sheet; in the order of the page."""
-
-MEANINGS = {
-    "performed_once": "one effect, as it should be",
-    "resolved": "a person settled it by hand",
-    "rejected": "a person decided that it is not to be done",
-    "refused": "could not be started; it is in UnstartedQueue with its reason",
-    "awaiting_decision": "a dead letter that waits for a person",
-    "in_flight": "not finished yet",
-    "effect_check": "by their ids, what actonce effect check did; no other record has them",
-    "conflict": "the same id came with another content",
-    "contradiction": "its records cannot all be true",
-    "performed_again": "more than one effect",
-    "lost": "it ended nowhere",
-}
+"""Of each verdict its class in the style sheet and what it means; in the order of the page."""
 
 MARKS = {"good": "✓", "waiting": "•", "alarm": "✗"}
 """Said beside every colour, for whoever does not see it."""

@@ -51,17 +51,20 @@ Clocks: records of one execution, or of one dead letter, are compared with each 
 only with the decision of a person, which takes longer than clocks differ.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
-from typing import Final
+from typing import Final, Self
 
 from pyspark.sql import DataFrame
 
+from pipeline.audit.horizon import Horizon
 from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
+from pipeline.audit.reading.listing import Listing
 from pipeline.audit.reading.streams import REFUSED, STANDS_FOR, STREAM_OF, STREAMS, Code
 from pipeline.audit.sql import columns
+from pipeline.audit.times import Interval, absent, end_of, intervals, midnight
 
 NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""
@@ -69,9 +72,6 @@ _HALVES: Final = (1, 2)  # of a fingerprint
 _STATES: Final = 8  # a state's rank fits below its time
 _QUEUE_HOLDS_MS: Final = 14 * 86_400_000  # the longest retention of SQS
 _MOST_INTERVALS: Final = 100  # of a stream, in SQL
-
-Interval = tuple[date, date]
-"""Days, both ends included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,59 +86,48 @@ class Coverage:
         unread: days of a stream on which something could not be read.
         began: the first day of each stream.
         rows: there are rows of a ledger or a lease.
-        rows_of_later: they may tell how a message stood later than what is asked for.
         by_executions: where no stream tells the effects, an execution's word is taken for one.
     """
 
     since: date
     until: date
-    missing: Mapping[str, tuple[Interval, ...]]
-    apart: Mapping[str, tuple[Interval, ...]]
-    unread: Mapping[str, tuple[Interval, ...]]
+    missing: Mapping[str, Sequence[Interval]]
+    apart: Mapping[str, Sequence[Interval]]
+    unread: Mapping[str, Sequence[Interval]]
     began: Mapping[str, date]
-    rows: bool = False
-    rows_of_later: bool = False
-    by_executions: bool = False
+    rows: bool
+    by_executions: bool
 
-    @staticmethod
+    @classmethod
     def of(
-        of_stream: Mapping[str, frozenset[date]],
-        unread: Mapping[str, frozenset[date]],
-        *,
-        of_later: bool = False,
-        by_executions: bool = False,
-    ) -> "Coverage":
-        """From the days of files that each stream has, and of what of them could not be read.
+        cls, listing: Listing, unread: Mapping[str, frozenset[date]], *, by_executions: bool
+    ) -> Self:
+        """From the files, and the days of each stream on which something could not be read.
 
-        Args:
-            of_stream: what stands for a stream counts as it.
-            unread: likewise.
-            of_later: only what was known at some moment counts, and there may be records of later.
-            by_executions: see the attribute.
+        What stands for a stream counts as that stream.
         """
-        rows = bool(of_stream.get("rows"))
-        of_stream, unread = _with_what_stands_for(of_stream), _with_what_stands_for(unread)
-        days = frozenset[date]().union(*of_stream.values())
+        days = listing.days()
         since, until = min(days), max(days)
-        return Coverage(
+        of_stream = {name: listing.seen_on(name) for name in STREAMS}
+        unread_of = {
+            name: {day for one in (name, *STANDS_FOR.get(name, ())) for day in unread.get(one, ())}
+            for name in STREAMS
+        }
+        return cls(
             since,
             until,
-            {name: _together(absent(of_stream[name], since, until)) for name in STREAMS},
-            {name: _together(_apart(days, of_stream[name])) for name in STREAMS},
-            {
-                name: _together((day, day) for day in sorted(unread.get(name, ())))
-                for name in STREAMS
-            },
-            {name: min(of_stream[name]) for name in STREAMS if of_stream[name]},
-            rows,
-            rows and of_later,
+            {name: _few(absent(have, since, until)) for name, have in of_stream.items()},
+            {name: _few(_apart(days, have)) for name, have in of_stream.items()},
+            {name: _few(intervals(which)) for name, which in unread_of.items()},
+            {name: min(have) for name, have in of_stream.items() if have},
+            bool(listing.days_of("rows")),
             by_executions,
         )
 
     def has(self, stream: str, last: str = "last_day") -> str:
         """Whether the stream was there from `first_day` to a last day of a message, as SQL.
 
-        Days that have nothing at all are told by themselves.
+        Days without any file do not count: the summary names them.
         """
         return f"(NOT ({_meets(self.apart[stream], last)}))"
 
@@ -151,18 +140,6 @@ class Coverage:
         )
 
 
-def _with_what_stands_for(
-    of_stream: Mapping[str, frozenset[date]],
-) -> dict[str, frozenset[date]]:
-    """Each stream's days, those of what tells the same in its place among them."""
-    return {
-        name: of_stream.get(name, frozenset()).union(
-            *(of_stream.get(other, frozenset()) for other in STANDS_FOR.get(name, ()))
-        )
-        for name in STREAMS
-    }
-
-
 def _meets(intervals: Iterable[Interval], last: str) -> str:
     """Whether one of them has a day of `first_day` to a last day, as SQL."""
     meeting = (
@@ -171,44 +148,30 @@ def _meets(intervals: Iterable[Interval], last: str) -> str:
     return " OR ".join(meeting) or "false"
 
 
-def absent(have: frozenset[date], since: date, until: date) -> tuple[Interval, ...]:
-    """The days from `since` to `until` that are not there."""
-    found, before = [], since.toordinal() - 1
-    for day in (*sorted(d.toordinal() for d in have if since <= d <= until), until.toordinal() + 1):
-        if day > before + 1:
-            found.append((date.fromordinal(before + 1), date.fromordinal(day - 1)))
-        before = day
-    return tuple(found)
-
-
-def _apart(days: frozenset[date], have: frozenset[date]) -> Iterator[Interval]:
+def _apart(days: frozenset[date], have: frozenset[date]) -> list[Interval]:
     """Neighbours among the days that are missing, put together; there may be gaps in them."""
-    for lacking, run in groupby(sorted(days), key=lambda day: day not in have):
-        neighbours = list(run)
-        if lacking:
-            yield neighbours[0], neighbours[-1]
+    runs = groupby(sorted(days), key=lambda day: day not in have)
+    missing = [list(run) for is_missing, run in runs if is_missing]
+    return [(run[0], run[-1]) for run in missing]
 
 
-def _together(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
+def _few(found: list[Interval]) -> list[Interval]:
     """So many that a plan can hold them; what is put together only makes less certain."""
-    found = tuple(intervals)
     if len(found) <= _MOST_INTERVALS:
         return found
-    return (*found[: _MOST_INTERVALS - 1], (found[_MOST_INTERVALS - 1][0], found[-1][1]))
+    return [*found[: _MOST_INTERVALS - 1], (found[_MOST_INTERVALS - 1][0], found[-1][1])]
 
 
-def per_message(rows: DataFrame, touched_in: tuple[int, int] | None) -> DataFrame:
+def per_message(rows: DataFrame, days: Interval | None) -> DataFrame:
     """One row of numbers per message id: the audit's one shuffle.
 
     Args:
-        rows: `message_id`, `at` (ms), `code`, `f1`, `f2`, `late`; a null id gathers what tells
-            none.
-        touched_in: from and until (ms, exclusive); `touched` says whether a record lies in it, or
-            is `late`. None: every message is touched, and there is no such column.
+        rows: as `all_streams.narrow` gives them; a null id gathers what tells none.
+        days: `touched` says whether a record is of these, or `late`; None: every message is.
     """
     touched = "true"
-    if touched_in is not None:
-        touched = f"late OR at BETWEEN {touched_in[0]} AND {touched_in[1] - 1}"
+    if days is not None:
+        touched = f"late OR at BETWEEN {midnight(days[0])} AND {end_of(days[1]) - 1}"
     execution, dead_letter = _codes(*STREAM_OF["executions"]), _codes(*STREAM_OF["dead_letters"])
     effect, sent = _codes(Code.EFFECT), _codes(Code.SENT)
     delivered = _codes(Code.STARTED, Code.REFUSED_OTHER_MEMORY)
@@ -249,34 +212,8 @@ def _codes(first: int, last: int | None = None) -> str:
     return f"code = {int(first)}" if last is None else f"code BETWEEN {int(first)} AND {int(last)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Until:
-    """Until when the records tell, all in ms.
-
-    Attributes:
-        silence: until then silence is silence.
-        latest: until then it may be; later than `silence` if nothing tells. A message that is lost
-            by this one only is not judged.
-        complete: whoever has a record from then on is not judged but by alarms that stand by
-            themselves; None: nobody is.
-        margin: what is not there is missed only of messages so much older than `complete`, and of
-            those that were delivered; 0: the days that are judged were over then.
-    """
-
-    silence: int
-    latest: int
-    complete: int | None = None
-    margin: int = 0
-
-
-def judged(messages: DataFrame, coverage: Coverage, until: Until, grace_ms: int) -> DataFrame:
+def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: int) -> DataFrame:
     """The verdicts.
-
-    Args:
-        messages: what `per_message` gives.
-        coverage: which stream was missing when.
-        until: until when they tell.
-        grace_ms: how long a message without an end is in flight.
 
     Returns:
         One row per message id, as `messages/` holds it; times are timestamps.
@@ -297,7 +234,7 @@ def judged(messages: DataFrame, coverage: Coverage, until: Until, grace_ms: int)
         f"to_date({_time('last_at')}) AS last_day",
     )
     # In steps, because a method that is too long is not compiled.
-    *steps, (verdict, certain) = _verdict(coverage, until, grace_ms)
+    *steps, (verdict, certain) = _verdict(coverage, horizon, grace_ms)
     for step in steps:
         counted = counted.selectExpr("*", *step)
     return counted.selectExpr(
@@ -340,7 +277,7 @@ def _unsent(coverage: Coverage, grace_ms: int) -> str:
     )
 
 
-def _verdict(coverage: Coverage, until: Until, grace_ms: int) -> list[tuple[str, ...]]:
+def _verdict(coverage: Coverage, horizon: Horizon, grace_ms: int) -> list[tuple[str, ...]]:
     """The verdict, and whether it is certain, as SQL; before them the columns that they name."""
     running = int(Code.RUNNING)
     said_done = _surely(f"execution IN ({int(Code.CLOSED_PERFORMED)}, {int(Code.CLOSED_FOUND)})")
@@ -358,18 +295,18 @@ def _verdict(coverage: Coverage, until: Until, grace_ms: int) -> list[tuple[str,
     )
     accepted = "started + suppressed > 0"
     silent, may_be_silent = (
-        f"({moment} - last_at > {grace_ms})" for moment in (until.silence, until.latest)
+        f"({moment} - last_at > {grace_ms})" for moment in (horizon.silence, horizon.latest)
     )
     settled, above = "true", "false"
-    if until.complete is not None:
-        settled = f"({until.complete} - last_at > {until.margin})"
-        above = f"(last_at >= {until.complete})"
+    if horizon.complete is not None:
+        settled = f"({horizon.complete} - last_at > {horizon.margin})"
+        above = f"(last_at >= {horizon.complete})"
     # SQS gives a message up whose deliveries fail; it lies in UnstartedQueue then.
     only_refused = (
         f"(refused > 0 OR (failed > 0 AND {silent})) AND NOT {accepted} "
         "AND execution IS NULL AND effects = 0"
     )
-    waited = f"least(last_at + {grace_ms}, {until.latest - 1})"
+    waited = f"least(last_at + {grace_ms}, {horizon.latest - 1})"
     resolved_before = _surely(
         f"effect_at > CASE WHEN dead_letter = {int(Code.DECIDED_RESOLVE)} "
         f"THEN {_since('dead_letter')} WHEN execution = {int(Code.CLOSED_RESOLVED)} "
@@ -396,19 +333,19 @@ def _verdict(coverage: Coverage, until: Until, grace_ms: int) -> list[tuple[str,
     ended = f"(effects > 0 OR waits OR was_rejected OR was_resolved OR only_refused OR {by_word})"
     closed = "(said_done OR said_failed)"
     asked_for = "(started > 0 OR (sent > 0 AND suppressed = 0))"
-    if until.margin:
+    if horizon.margin:
         asked_for = "(started > 0)"  # what was not delivered yet may wait in a queue that is paused
     # Nobody's message: no producer's, and none that SQS delivered.
     by_hand = "(said_failed AND deliveries + failed + sent = 0)"
     # A row in progress whose message SQS cannot hold any more; until then it may wait there.
-    held_until = f"{until.latest} - {_QUEUE_HOLDS_MS}"
+    held_until = f"{horizon.latest} - {_QUEUE_HOLDS_MS}"
     abandoned = f"(execution = {int(Code.ROW_IN_PROGRESS)} AND last_at < {held_until})"
     silence = f"(execution IS NULL AND {may_be_silent} AND {asked_for})"
     if coverage.rows:
         silence = f"({silence} OR {_surely(abandoned)})"
     # A row tells how its message stands now: whether it had one at an earlier moment, nothing does.
     silence_tells = "false"
-    if not coverage.rows_of_later:
+    if not coverage.rows or horizon.as_of is None:
         silence_tells = f"({silent} AND {coverage.saw('deliveries', 'seen_until')})"
     saw_effects = coverage.saw("effects", "seen_until")
     if coverage.by_executions:

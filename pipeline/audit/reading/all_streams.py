@@ -2,7 +2,6 @@
 
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, date, datetime, timedelta
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +13,7 @@ from pipeline.audit.reading.listing import File
 from pipeline.audit.reading.places import HERE, as_argument
 from pipeline.audit.reading.records import COLUMNS, Row, rows_of
 from pipeline.audit.reading.streams import Code
+from pipeline.audit.times import Interval, day_of, end_of, midnight
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,34 +73,30 @@ def _read(table: DataFrame, read: Callable[..., Iterator[Row]]) -> DataFrame:
     return table.mapInArrow(by_arrow, SCHEMA)
 
 
-def before(rows: DataFrame, moment: datetime) -> DataFrame:
-    """The records that were there before a moment, and those without a time of their own.
+def before(rows: DataFrame, moment: int) -> DataFrame:
+    """The records that were there before a moment (ms), and those without a time of their own.
 
     What arrived on an earlier day was there, whatever its own clock said.
     """
-    arrived_before = f"folder < '{moment.astimezone(UTC).date()}'"
-    return rows.where(f"at IS NULL OR at < {int(moment.timestamp() * 1000)} OR {arrived_before}")
+    return rows.where(f"at IS NULL OR at < {moment} OR folder < '{day_of(moment)}'")
 
 
-def narrow(rows: DataFrame, since: date | None, until: date | None) -> DataFrame:
+def narrow(rows: DataFrame, days: Interval | None) -> DataFrame:
     """What the aggregate needs, numbers but for the id.
 
-    Records that tell no message count on the days asked for only, and quarantined lines, which
-    have no time, if they lie there or in a later folder: they may be late. `late` says that a
-    record of an earlier day lies in the folder of one of these.
+    A record without a message id counts on the days asked for only. A quarantined line has no time:
+    it counts if its folder is one of these days' or a later one, for it may be late. `late` says
+    that a record of an earlier day lies in the folder of one of these.
     """
-    if since is None or until is None:
+    if days is None:
         return rows.selectExpr("message_id", "at", "code", "f1", "f2")
-    first, last = (
-        int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
-        for day in (since, until + timedelta(days=1))
-    )
+    since, until = days
     return rows.where(
-        f"message_id IS NOT NULL OR at BETWEEN {first} AND {last - 1} "
+        f"message_id IS NOT NULL OR at BETWEEN {midnight(since)} AND {end_of(until) - 1} "
         f"OR code = {int(Code.QUARANTINED)} AND folder >= '{since}'"
     ).selectExpr(
         *("message_id", "at", "code", "f1", "f2"),
-        f"at < {first} AND folder BETWEEN '{since}' AND '{until}' AS late",
+        f"at < {midnight(since)} AND folder BETWEEN '{since}' AND '{until}' AS late",
     )
 
 

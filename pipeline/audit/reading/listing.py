@@ -7,10 +7,10 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import TYPE_CHECKING, Final
 
-from pipeline.audit.reading.places import HERE, Found, is_uri, place, readable
+from pipeline.audit.reading.places import HERE, ListedFile, is_uri, place, readable
 from pipeline.audit.reading.streams import STANDS_FOR, STREAMS
 from pipeline.errors import CannotAudit
 
@@ -73,7 +73,7 @@ def from_root(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadFile:
     """What is not read, and why; whose it may be, and of which day, as far as its path tells."""
 
     path: str
@@ -89,13 +89,20 @@ class Listing:
     Attributes:
         files: those to read.
         unread: those that are not.
-        modified: when the newest file of records was written.
+        modified: when the newest file of records was written (ms).
     """
 
     files: tuple[File, ...]
-    unread: tuple[Unread, ...]
-    modified: datetime
-    _days: dict[str, frozenset[date]] = field(default_factory=dict, repr=False, compare=False)
+    unread: tuple[UnreadFile, ...]
+    modified: int
+    _days: dict[str, frozenset[date]] = field(default_factory=dict, init=False, compare=False)
+
+    def by_day(self) -> dict[date, list[File]]:
+        """The files to read, by their folders' days."""
+        found: dict[date, list[File]] = {}
+        for file in self.files:
+            found.setdefault(file.day, []).append(file)
+        return found
 
     def days(self) -> frozenset[date]:
         """Days that any stream has a file for."""
@@ -121,8 +128,6 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
 
     Args:
         spark: the session; its file systems are listed where `root` is not a folder here.
-        root: the root of the streams.
-        out: the results' folder.
 
     Raises:
         CannotAudit: there is no such folder, or no record in it.
@@ -141,7 +146,7 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
     return listing
 
 
-def listed(found: Iterable[Found], root: str, out: str = "") -> Listing:
+def listed(found: Iterable[ListedFile], root: str, out: str = "") -> Listing:
     """What the files below a root are; see `list_records`."""
     found = sorted(found, key=lambda one: one.path)
     names = frozenset(one.below for one in found)
@@ -149,7 +154,7 @@ def listed(found: Iterable[Found], root: str, out: str = "") -> Listing:
     summaries = [told for name in names if (told := EXPORT_SUMMARY.match(name))]
     ended = {folder for told in summaries for folder in told.groups()}
     files: list[File] = []
-    unread: list[Unread] = []
+    unread: list[UnreadFile] = []
     modified = 0
     for one in found:
         placed = _PLACE_BELOW.match(one.below)
@@ -167,11 +172,11 @@ def listed(found: Iterable[Found], root: str, out: str = "") -> Listing:
         else:
             reason = problem or "misplaced_file"
             whose = stream or _some_stream(one.below)
-            unread.append(Unread(one.path, reason, whose, day or _some_day(one.below)))
-    return Listing(tuple(files), tuple(unread), datetime.fromtimestamp(modified / 1000, UTC))
+            unread.append(UnreadFile(one.path, reason, whose, day or _some_day(one.below)))
+    return Listing(tuple(files), tuple(unread), modified)
 
 
-def _problem(one: Found, stream: str | None) -> str | None:
+def _problem(one: ListedFile, stream: str | None) -> str | None:
     """Why this is not read."""
     name = one.below.lower()
     if stream is None:
@@ -185,7 +190,7 @@ def _problem(one: Found, stream: str | None) -> str | None:
     return "too_large" if one.size > _MOST_BYTES and not one.path.startswith(HERE) else None
 
 
-def _is_no_record(one: Found, stream: str | None, names: frozenset[str]) -> bool:
+def _is_no_record(one: ListedFile, stream: str | None, names: frozenset[str]) -> bool:
     """Whether others than people left it there: an export's list, a mark, a file's checksum."""
     if one.problem:
         return False

@@ -26,8 +26,8 @@ HERE: Final = "file://"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Something below a root: `below` is its path from there on; see `File` for the others."""
+class ListedFile:
+    """Something below a root; `below` is its path from there on. For the others see `File`."""
 
     path: str
     below: str
@@ -38,20 +38,24 @@ class Found:
     settles: int = 0
 
 
-class Place(Protocol):
-    """Where files are; a path is from there on, and the empty one is the place itself."""
+class Readable(Protocol):
+    """Where files are; paths are from there on."""
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[ListedFile]:
         """All files below; raises `CannotAudit` if there is no such folder."""
 
     def read(self, path: str) -> str | None:
         """A text file; None: there is none."""
 
+
+class Place(Readable, Protocol):
+    """One that can also be written."""
+
     def write(self, path: str, text: str) -> None:
         """Write a file in UTF-8: who reads it meanwhile sees the old one or the new one, whole."""
 
     def create(self, path: str, text: str) -> None:
-        """The same, of a file that must not be there; if it is, an error says so."""
+        """The same for a file that is not there yet; an error says if it is."""
 
     def delete(self, path: str) -> None:
         """Delete a file, if it is there."""
@@ -73,13 +77,13 @@ def place(spark: "SparkSession | None", name: str) -> Place:
     return _Hadoop(spark, name)
 
 
-def is_uri(place: str) -> bool:
-    """Whether a place is named by a URI; otherwise it is a path here."""
-    return "://" in place
+def is_uri(name: str) -> bool:
+    """Whether a URI names a place; otherwise a path here does."""
+    return "://" in name
 
 
 def check_is_there(root: str) -> None:
-    """Whether a folder here is there; of another place only Spark can tell.
+    """Check that a folder here is there; of another place only Spark can tell.
 
     Raises:
         CannotAudit: it is not.
@@ -89,7 +93,7 @@ def check_is_there(root: str) -> None:
         raise CannotAudit(f"{root} cannot be read: there is no such folder.")
 
 
-def files_below(spark: "SparkSession | None", folder: str) -> list[Found]:
+def files_below(spark: "SparkSession | None", folder: str) -> list[ListedFile]:
     """All files below a folder; none if there is no folder."""
     try:
         return place(spark, folder).files()
@@ -103,13 +107,13 @@ HASH_OF_NOTHING: Final = hashlib.sha256().hexdigest()
 def hashes(spark: "SparkSession | None", paths: Sequence[str]) -> dict[str, str]:
     """SHA-256 of files, in hex, by their paths as they are listed, all of one place.
 
-    One that cannot be read is left out here; elsewhere that ends with an error of Spark's, which
-    leaves out empty ones: see `HASH_OF_NOTHING`.
+    Here, a file that cannot be read is left out. Elsewhere, Spark's error says that it cannot, and
+    Spark leaves out empty files: see `HASH_OF_NOTHING`.
     """
     if not paths or paths[0].startswith(HERE):
         with ThreadPoolExecutor() as pool:
-            told = pool.map(_hash, paths)
-            return {path: one for path, one in zip(paths, told, strict=True) if one}
+            hashed = zip(paths, pool.map(_hash, paths), strict=True)
+            return {path: sha256 for path, sha256 in hashed if sha256}
     assert spark is not None  # they are URIs  # noqa: S101
     table = spark.read.format("binaryFile").load([as_argument(path) for path in paths])
     return dict(map(tuple, table.selectExpr("path", "sha2(content, 256)").collect()))
@@ -127,9 +131,9 @@ def _hash(path: str) -> str | None:
 def alone_in(out: str) -> Iterator[None]:
     """Keep every other audit of this machine out of the results' folder, which is made.
 
-    Two at once would leave both ones' rows of a day beside each other. The system itself lets go of
-    it, whatever ends the process. What lies elsewhere, or on a file system that knows no locks, is
-    for whoever starts audits to keep apart.
+    Two at once would leave the rows that both wrote of a day beside each other. The operating
+    system releases the lock, whatever ends the process. Elsewhere, and on a file system without
+    locks, whoever starts audits has to keep them apart.
 
     Raises:
         CannotAudit: another audit writes there.
@@ -167,25 +171,25 @@ def as_argument(path: str) -> str:
 
 def first_line(error: Exception) -> str:
     """What an error says first."""
-    said = getattr(error, "java_exception", None)
-    return str(error if said is None else said.toString()).strip().split("\n", 1)[0]
+    by_java = getattr(error, "java_exception", None)
+    return str(error if by_java is None else by_java.toString()).strip().split("\n", 1)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _Here:
     root: str
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[ListedFile]:
         check_is_there(self.root)
-        base = os.path.abspath(self.root)  # noqa: PTH100 - a link's own name is what its files go by
+        base = os.path.abspath(self.root)  # noqa: PTH100 - files go by a link's own name
         return list(_walk(base, "", frozenset()))
 
     def read(self, path: str) -> str | None:
-        file = self._file(path)
+        file = Path(self.root, path)
         return file.read_bytes().decode("utf-8", "replace") if file.exists() else None
 
     def write(self, path: str, text: str) -> None:
-        file = self._file(path)
+        file = Path(self.root, path)
         file.parent.mkdir(parents=True, exist_ok=True)
         temporary = file.with_name(f".{file.name}.{uuid4().hex}")  # another audit may write it, too
         try:
@@ -196,18 +200,15 @@ class _Here:
             raise
 
     def create(self, path: str, text: str) -> None:
-        if self._file(path).exists():
-            raise FileExistsError(f"{self._file(path)} is there: another audit wrote it.")
+        if (file := Path(self.root, path)).exists():
+            raise FileExistsError(f"{file} is there: another audit wrote it.")
         self.write(path, text)
 
     def delete(self, path: str) -> None:
-        self._file(path).unlink(missing_ok=True)
-
-    def _file(self, path: str) -> Path:
-        return Path(self.root) / path if path else Path(self.root)
+        Path(self.root, path).unlink(missing_ok=True)
 
 
-def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[Found]:
+def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[ListedFile]:
     real = os.path.realpath(folder)
     if real in above:
         yield _named(folder, below.rstrip("/"), problem="circular_link")
@@ -241,21 +242,21 @@ def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[Found]:
 
 def _named(
     path: str, below: str, status: os.stat_result | None = None, problem: str | None = None
-) -> Found:
+) -> ListedFile:
     """A file here; a name that Java cannot take is a problem."""
     told = path.encode("utf-8", "backslashreplace").decode("utf-8")
     if told != path:
         problem = problem or "unreadable_name"
     below = below.encode("utf-8", "backslashreplace").decode("utf-8")
     if status is None:
-        return Found(f"{HERE}{told}", below, problem=problem)
+        return ListedFile(f"{HERE}{told}", below, problem=problem)
     # Whoever sets back a file's time of change cannot set back that of its entry.
     stamp = f"{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}"
     exact = status.st_mtime_ns % 1_000_000_000 or status.st_ctime_ns % 1_000_000_000
     settles = max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000
     settles += _TICK_MS if exact else _COARSE_TICK_MS
     modified = int(status.st_mtime * 1000)
-    return Found(f"{HERE}{told}", below, status.st_size, modified, problem, stamp, settles)
+    return ListedFile(f"{HERE}{told}", below, status.st_size, modified, problem, stamp, settles)
 
 
 _TICK_MS: Final = 100  # of the clock by which a file system tells the time of a change, at most
@@ -269,7 +270,7 @@ class _Hadoop:
     spark: "SparkSession"
     root: str
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[ListedFile]:
         try:
             system, place = self._of("")
             top = system.getFileStatus(place).getPath().toString().rstrip("/") + "/"
@@ -279,7 +280,7 @@ class _Hadoop:
                 path, size, modified, tag = _of_status(listed.next())
                 below, stamp = path.removeprefix(top), f"{modified}-{tag}"
                 settles = 0 if tag else modified + _COARSE_TICK_MS
-                found.append(Found(path, below, size, modified, stamp=stamp, settles=settles))
+                found.append(ListedFile(path, below, size, modified, stamp=stamp, settles=settles))
         except Exception as error:
             if "java" not in type(error).__name__.lower() and not hasattr(error, "java_exception"):
                 raise
@@ -296,19 +297,16 @@ class _Hadoop:
         finally:
             stream.close()
 
-    def write(self, path: str, text: str) -> None:
-        self._put(path, text, replace=True)
-
-    def create(self, path: str, text: str) -> None:
-        self._put(path, text, replace=False)
-
-    def _put(self, path: str, text: str, *, replace: bool) -> None:
+    def write(self, path: str, text: str, *, replace: bool = True) -> None:
         system, place = self._of(path)
         stream = system.create(place, replace)
         try:
             stream.write(bytearray(text, "utf-8"))
         finally:
             stream.close()
+
+    def create(self, path: str, text: str) -> None:
+        self.write(path, text, replace=False)
 
     def delete(self, path: str) -> None:
         system, place = self._of(path)

@@ -36,21 +36,15 @@ class Quarantine:
         return sum(self.by_reason.values())
 
 
-NOTHING_UNREAD: Final = Quarantine()
-
-
 def quarantine(
     spark: SparkSession, listing: Listing, bad: DataFrame | None, since: date | None, folder: str
 ) -> Quarantine:
     """What is not read; where each such line is, is written to `folder`, and not what it says.
 
     Args:
-        spark: the session.
-        listing: what is unread of it from `since` on, or in no stream's day, is told.
+        listing: what is unread of it from `since` on, or in no stream's day, counts.
         bad: the lines that are no records, as `records.COLUMNS` has them; None: there is none,
             and none of an earlier run stays behind.
-        since: the first day.
-        folder: of the places of the lines.
     """
     unread = [one for one in listing.unread if since is None or one.day is None or one.day >= since]
     by_reason: dict[str, int] = {}
@@ -61,8 +55,8 @@ def quarantine(
             days[stream] |= {one.day} if one.day else listing.days()
     examples = [{"file": readable(one.path), "line": None, "reason": one.reason} for one in unread]
     if bad is not None:
-        told = bad.selectExpr("file", "line", "problem AS reason")
-        told.write.mode("overwrite").json(folder)
+        places = bad.selectExpr("file", "line", "problem AS reason")
+        places.write.mode("overwrite").json(folder)
         for row in bad.groupBy("problem", "stream", "folder").count().collect():
             reason = row["problem"]
             by_reason[reason] = by_reason.get(reason, 0) + row["count"]
@@ -70,7 +64,7 @@ def quarantine(
                 days[stream].add(date.fromisoformat(row["folder"]))
         examples += [
             row.asDict() | {"file": readable(row["file"])}
-            for row in told.orderBy("file", "line").limit(MAX_EXAMPLES).collect()
+            for row in places.orderBy("file", "line").limit(MAX_EXAMPLES).collect()
         ]
     elif is_uri(folder) or Path(folder).exists():
         spark.range(0).write.mode("overwrite").json(folder)

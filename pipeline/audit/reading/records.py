@@ -78,7 +78,7 @@ _QUARANTINED: Final = int(Code.QUARANTINED)
 _HEARTBEAT: Final = int(Code.HEARTBEAT)
 
 
-class Unread(Exception):
+class BadRecord(Exception):
     """What is wrong with a record, in a word."""
 
 
@@ -120,7 +120,7 @@ def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
             for value in objects:
                 try:
                     row = _row_of(stream, folder, too_late, value)
-                except Unread as problem:
+                except BadRecord as problem:
                     row = unread(number, str(problem))
                 if row is not None:
                     yield row
@@ -134,7 +134,7 @@ def _of_export_summary(content: bytes, folder: str, too_late: int) -> Iterator[R
     try:
         told = strict_json.parse(content.decode("utf-8"))
         at = _milliseconds(told.get("exportToTime") or told.get("exportTime"))
-    except (UnicodeDecodeError, strict_json.NotJson, AttributeError, Unread):
+    except (UnicodeDecodeError, strict_json.NotJson, AttributeError, BadRecord):
         return
     if _EARLIEST_MS <= at < too_late:
         yield (None, at, _HEARTBEAT, None, None, "effects", None, None, folder, *_READ)
@@ -144,7 +144,7 @@ def _row_of(stream: str, folder: str, too_late: int, value: Any) -> Row | None:
     """The row of a value; None: it is no record, and nothing is wrong.
 
     Raises:
-        Unread: something is.
+        BadRecord: something is.
     """
     record = _plain(stream, value)
     if record is None:
@@ -155,9 +155,9 @@ def _row_of(stream: str, folder: str, too_late: int, value: Any) -> Row | None:
     message_id, code, f1, f2, what = tell(record)
     at = _milliseconds(record["at"])
     if not _EARLIEST_MS <= at < too_late:
-        raise Unread("impossible_time")
+        raise BadRecord("impossible_time")
     if code is None:
-        raise Unread("unknown_value")
+        raise BadRecord("unknown_value")
     sqs_id = _text(record, "sqs_message_id")
     told = (stream, what and what[:_WORDS], sqs_id, folder, *_READ)
     return (message_id, at, code, f1, f2, *told)
@@ -229,10 +229,10 @@ def _plain(stream: str, value: Any) -> dict[str, Any] | None:
     """The plain record, out of whichever envelope; None: it is none, and nothing is wrong.
 
     Raises:
-        Unread: it is none.
+        BadRecord: it is none.
     """
     if not isinstance(value, dict):
-        raise Unread("corrupt_line")
+        raise BadRecord("corrupt_line")
     told = value.get("stream")
     if stream == "effects" and told is None:
         return _of_item(value)
@@ -241,14 +241,14 @@ def _plain(stream: str, value: Any) -> dict[str, Any] | None:
             return _of_event(value.get("detail"))
         value = value.get("detail")
         if not isinstance(value, dict) or value.get("event") != HEARTBEAT:
-            raise Unread("not_a_record")
+            raise BadRecord("not_a_record")
         told = value.get("stream")
     if told != stream:
-        raise Unread("not_a_record")
+        raise BadRecord("not_a_record")
     if str(value.get("version")) != KNOWN_VERSION:
-        raise Unread("unknown_version")
+        raise BadRecord("unknown_version")
     if value.get("at") is None:
-        raise Unread("missing_field")
+        raise BadRecord("missing_field")
     return value
 
 
@@ -259,7 +259,7 @@ def _of_item(value: dict[str, Any]) -> dict[str, Any] | None:
     if (texts["effect_id"] or "").startswith("book-"):
         return None
     if not item:
-        raise Unread("deleted_effect" if value.get("Keys") else "not_a_record")
+        raise BadRecord("deleted_effect" if value.get("Keys") else "not_a_record")
     return texts
 
 
@@ -269,7 +269,7 @@ _ITEM: Final = {"message_id": "message_id", "effect_id": "appointment_id", "at":
 def _in_item(item: Any, name: str) -> str | None:
     attribute = item.get(_ITEM[name]) if isinstance(item, dict) else None
     if attribute is not None and not isinstance(attribute, dict):
-        raise Unread("wrong_type")
+        raise BadRecord("wrong_type")
     return _text(attribute or {}, "S")
 
 
@@ -279,7 +279,7 @@ def _of_event(detail: Any) -> dict[str, Any]:
     Without its input it still tells the id: the execution is named by it, or by its hash.
     """
     if not isinstance(detail, dict):
-        raise Unread("not_a_record")
+        raise BadRecord("not_a_record")
     status, given, output = (_text(detail, name) for name in ("status", "input", "output"))
     at = detail.get("stopDate")
     if status == "RUNNING":
@@ -289,7 +289,7 @@ def _of_event(detail: Any) -> dict[str, Any]:
         try:
             parsed = strict_json.parse(given)
         except strict_json.NotJson:
-            raise Unread("corrupt_line") from None
+            raise BadRecord("corrupt_line") from None
         told = parsed.get("message_id") if isinstance(parsed, dict) else None
         message_id = _stored(told) if isinstance(told, str) else None
     told = {"at": at, "message_id": message_id, "outcome": _outcome(output)}
@@ -303,7 +303,7 @@ def _outcome(output: str | None) -> Any:
         outcome = ended.get("outcome") if isinstance(ended, dict) else None
         str(outcome).encode("utf-8")
     except UnicodeEncodeError:
-        raise Unread("corrupt_line") from None
+        raise BadRecord("corrupt_line") from None
     except (ValueError, RecursionError):
         return None
     return outcome
@@ -321,23 +321,23 @@ def _milliseconds(at: Any) -> int:
     if type(at) is int:  # of an event
         return at
     if not isinstance(at, str) or not _TIME.fullmatch(at):
-        raise Unread("wrong_type")
+        raise BadRecord("wrong_type")
     try:
         return (datetime.fromisoformat(at) - _EPOCH) // _MILLISECOND
     except ValueError:
-        raise Unread("wrong_type") from None
+        raise BadRecord("wrong_type") from None
 
 
 def _text(record: dict[str, Any], name: str) -> str | None:
     value = record.get(name)
     if value is not None and not isinstance(value, str):
-        raise Unread("wrong_type")
+        raise BadRecord("wrong_type")
     return value
 
 
 def _needed(record: dict[str, Any], *names: str) -> None:
     if any(_text(record, name) is None for name in names):
-        raise Unread("missing_field")
+        raise BadRecord("missing_field")
 
 
 def _words(record: dict[str, Any], *names: str) -> str:
@@ -368,7 +368,7 @@ def _heartbeat(record: dict[str, Any]) -> Facts:
 def _sent(record: dict[str, Any]) -> Facts:
     message_id = _id_or_sqs_id(record)
     if message_id is None:
-        raise Unread("missing_field")
+        raise BadRecord("missing_field")
     return message_id, int(Code.SENT), None, None, "accepted by SQS"
 
 
@@ -386,13 +386,13 @@ def _delivery(record: dict[str, Any]) -> Facts:
     if end in ("started", "suppressed"):
         _needed(record, "message_id", "fingerprint")
         if len(record["fingerprint"]) != 64:
-            raise Unread("wrong_type")
+            raise BadRecord("wrong_type")
         return record["message_id"], _ENDS[end], *_numbers(record["fingerprint"]), what
     message_id, code = _id_or_sqs_id(record), _ENDS.get(end)
     if end == "refused":
         _needed(record, "reason")
         if message_id is None:
-            raise Unread("missing_field")
+            raise BadRecord("missing_field")
         code = _REASONS.get(record["reason"])
     return message_id, code, None, None, what
 
@@ -439,7 +439,7 @@ def _effect(record: dict[str, Any]) -> Facts:
     _needed(record, "message_id")
     effect_id = _text(record, "effect_id") or _text(record, "appointment_id")
     if effect_id is None and "stream" not in record:  # an item always has one
-        raise Unread("missing_field")
+        raise BadRecord("missing_field")
     number = _numbers(effect_id)[0] if effect_id else None
     return record["message_id"], int(Code.EFFECT), number, None, effect_id or "an effect"
 

@@ -16,16 +16,18 @@ expires with the results.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, Final
 
+from pipeline.audit.reading.places import Readable
 from pipeline.errors import CannotAudit
 
 FOLDER: Final = "digests"
 VERSION: Final = 1
-NAME: Final = re.compile(r"(\d{6})\.json")
+_NAME: Final = re.compile(r"(\d{6})\.json")
 
 _EXPIRES: Final = timedelta(days=30)
 """A file younger than that, beside the newest, was removed by somebody: no retention is shorter."""
@@ -57,13 +59,29 @@ class Chain:
         number = max(self.hashes, default=0)
         return {"number": number, "sha256": self.hashes[number]} if number else None
 
+    def compared(
+        self, now: Mapping[date, Files], there: Collection[date]
+    ) -> Iterator[tuple[date, dict[str, str]]]:
+        """Each day, and what became of its files; see `differences`. `expired` are not `removed`.
+
+        Args:
+            now: the files of the chain's days.
+            there: all days that have any file.
+        """
+        for day, (_, files) in sorted(self.days.items()):
+            found = differences(files, now.get(day, {}))
+            if has_expired(day, there):
+                gone = [path for path, what in found.items() if what == "removed"]
+                found |= dict.fromkeys(gone, "expired")
+            yield day, found
+
     def check_has(self, head: object) -> None:
-        """That a digest is in the chain which was its head once; None: there was none.
+        """Check that what was the chain's head once is still in it; None: there was none.
 
         Raises:
             BrokenChain: it is not.
         """
-        heads = [{"number": number, "sha256": told} for number, told in self.hashes.items()]
+        heads = [{"number": number, "sha256": sha256} for number, sha256 in self.hashes.items()]
         if head is not None and head not in heads:
             raise BrokenChain(f"{FOLDER}/ lacks the digest that summary.json names. {_WHAT_TO_DO}")
 
@@ -77,6 +95,27 @@ _WHAT_TO_DO: Final = (
 def name_of(number: int) -> str:
     """Where a digest is, in the results' folder."""
     return f"{FOLDER}/{number:06}.json"
+
+
+def read_chain(folder: Readable, head: object) -> Chain:
+    """The chain of digests in a folder.
+
+    Args:
+        folder: `FOLDER` of the results.
+        head: of the chain, by the last summary; None: it names none.
+
+    Raises:
+        BrokenChain: it is not what was written.
+    """
+    try:
+        names = [one.below for one in folder.files() if _NAME.fullmatch(one.below)]
+    except CannotAudit:
+        names = []
+    with ThreadPoolExecutor() as pool:
+        texts = pool.map(lambda name: folder.read(name) or "", names)
+        chain = chain_of(dict(zip(names, texts, strict=True)))
+    chain.check_has(head)
+    return chain
 
 
 def chain_of(texts: Mapping[str, str]) -> Chain:
@@ -129,9 +168,6 @@ def following(
     """The digest that comes next.
 
     Args:
-        chain: as it is.
-        at: the time.
-        records: the root of the records.
         days: each with `files` (`path`, `size`, `sha256`) and `verdicts`.
 
     Returns:
@@ -166,10 +202,6 @@ def has_expired(day: date, there: Iterable[date]) -> bool:
     """Whether it is no wonder that files of a day are gone: it is older than all that are there.
 
     Of the oldest day that is there, a part may have expired: files do, and not days.
-
-    Args:
-        day: whose files are looked for.
-        there: the days that have any.
     """
     oldest, newest = min(there, default=day), max(there, default=day)
     return day < oldest or (day == oldest and newest - day >= _EXPIRES)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final
@@ -11,10 +11,11 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
+from pipeline.audit.horizon import Horizon
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
-from pipeline.audit.judging.verdicts import Interval, absent
 from pipeline.audit.reading.listing import UNFINISHED_EXPORT, Listing
 from pipeline.audit.reading.streams import REFUSALS, TELLS, WITNESSES
+from pipeline.audit.times import Interval, absent, as_text, day_of, intervals
 
 MAX_ALARMS: Final = 1_000
 MAX_EVENTS: Final = 10_000
@@ -36,7 +37,7 @@ _COUNTED: Final = (
 
 
 def day_columns(complete_until: int | None = None) -> dict[str, str]:
-    """Aggregates over messages, as `totals` and `days_told` read them.
+    """Aggregates over messages, as `totals` and `of_days` read them.
 
     Not yet judged is what is in flight and has a record of the moment (ms) until which the records
     are complete, or later.
@@ -85,12 +86,12 @@ def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -
     }
 
 
-Unseen = tuple[Interval, str]
+Caveat = tuple[Interval, str]
 """Days, and a sentence that names them and says what cannot be told of them."""
 
 
-def days_told(
-    days: Sequence[Mapping[str, Any]], listing: Listing, unseen: Sequence[Unseen]
+def of_days(
+    days: Sequence[Mapping[str, Any]], listing: Listing, caveats: Sequence[Caveat]
 ) -> list[dict[str, Any]]:
     """The days for the page, with what cannot be judged of each."""
     return [
@@ -102,16 +103,16 @@ def days_told(
                 stream: day[column] if day["day"] in listing.seen_on(stream) else None
                 for stream, column in _ROWS_OF.items()
             },
-            "cannot_judge": _of_day(day, listing, unseen),
+            "cannot_judge": _of_day(day, listing, caveats),
         }
         for day in days
     ]
 
 
-def _of_day(day: Mapping[str, Any], listing: Listing, unseen: Sequence[Unseen]) -> list[str]:
+def _of_day(day: Mapping[str, Any], listing: Listing, caveats: Sequence[Caveat]) -> list[str]:
     """What cannot be judged of a day's messages."""
     name, which = day["day"].isoformat(), day["day"]
-    sentences = [said for (since, until), said in unseen if since <= which <= until]
+    sentences = [said for (since, until), said in caveats if since <= which <= until]
     letters = listing.days_of("dead_letters") | listing.days_of("rows")
     in_flight = day["in_flight"] - day["not_yet_judged"]
     if in_flight and which not in letters:
@@ -138,15 +139,12 @@ def on_trust(
     """What rests on a word that no other record confirms, a sentence each.
 
     Args:
-        listing: the files.
-        span: the days that are judged.
         unrepeatable: messages whose effects have no names of their own.
         checks: ids of `actonce effect check`.
         by_word: what was done is told by the executions.
     """
     said = []
-    have = listing.days_of("effects")
-    if by_word and any(which not in have for which in _each([span])):
+    if by_word and absent(listing.days_of("effects"), *span):
         said.append(
             "That messages were acted on is their executions' own word, and no effect was counted, "
             "so one that happened twice would not be seen."
@@ -164,75 +162,53 @@ def on_trust(
     return said
 
 
-def not_looked_at(
-    listing: Listing,
-    span: Interval,
-    as_of: datetime | None,
-    complete_until: int | None = None,
-    *,
-    by_word: bool = False,
-) -> list[Unseen]:
-    """What keeps the days of a span from being clean, whatever was found: a witness is missing.
+def uncovered(
+    listing: Listing, span: Interval, horizon: Horizon, *, by_word: bool = False
+) -> list[Caveat]:
+    """What keeps days from being clean, whatever was found: a witness is missing.
 
     Args:
-        listing: the files.
-        span: the days that are judged.
-        as_of: the limit of what was known; later days are not looked at.
-        complete_until: the moment (ms) before which every stream tells everything, if that is
-            known: of later days nothing is missed yet.
+        horizon: nothing of later days is missed.
         by_word: nobody misses the effects.
     """
     since, until = span
-    last = until if as_of is None else (as_of - timedelta(milliseconds=1)).date()
-    found: list[tuple[Interval, str]] = []
-    if last < until:
-        days = (max(since, last + timedelta(days=1)), until)
-        found.append((days, f"is after {as_of}, as of which was asked, so nothing was looked at."))
-    if complete_until is not None:
-        last = min(last, datetime.fromtimestamp((complete_until - 1) / 1000, UTC).date())
-    until = min(until, last)
-    of_all = absent(listing.days(), since, until)
-    found += [(days, "no stream has a file, so nothing was looked at.") for days in of_all]
+    every_day, found = listing.days(), []
+    last = max(every_day)
+    if horizon.limit is not None:
+        known = day_of(horizon.limit - 1)
+        if horizon.as_of is not None and known < until:
+            days = (max(since, known + timedelta(days=1)), until)
+            said = f"is after {as_text(horizon.as_of)}, as of which was asked, "
+            found.append((days, f"{said}so nothing was looked at."))
+        until, last = min(until, known), min(last, known)
+    nothing = absent(every_day, since, until)
+    found += [(days, "no stream has a file, so nothing was looked at.") for days in nothing]
     begun = {one.day for one in listing.unread if one.reason == UNFINISHED_EXPORT and one.day}
     said = "an export of the effects has no manifest-summary.json, so it was not read: "
     said += "let it end, or remove it."
     found += [((day, day), said) for day in begun if since <= day <= until]
-    everyone = listing.days()
-    witnesses = [one for one in WITNESSES if not (by_word and one == "effects")]
-    for stream in ("sent", *witnesses):
+    for stream in ("sent", *WITNESSES):
         have = listing.seen_on(stream)
+        if (by_word and stream == "effects") or (not have and stream == "sent"):
+            continue
         # Days without any file are told above.
-        if have or stream in WITNESSES:
-            found += [
-                (days, _missing(stream)) for days in absent(have | _each(of_all), since, until)
-            ]
-    later = max(everyone)
-    if as_of is not None or complete_until is not None:
-        later = min(later, last)
-    if later > until and not by_word:
+        elsewhere = [day for day in every_day - have if since <= day <= until]
+        found += [(days, _missing(stream)) for days in intervals(elsewhere)]
+    if last > until and not by_word:
         found += [
             (days, "effects is missing, so an effect may have been repeated there unseen.")
-            for days in absent(listing.days_of("effects"), until + timedelta(days=1), later)
+            for days in absent(listing.days_of("effects"), until + timedelta(days=1), last)
         ]
     return [(days, f"{_days(days)}: {said}") for days, said in sorted(found)]
 
 
-def not_recorded(listing: Listing, span: Interval) -> list[Unseen]:
+def unrecorded(listing: Listing, span: Interval) -> list[Caveat]:
     """That nobody records what is sent, which keeps no day from being clean; see `WITNESSES`."""
     return [] if listing.days_of("sent") else [(span, f"{_days(span)}: {_missing('sent')}")]
 
 
 def _missing(stream: str) -> str:
     return f"{stream} is missing, so it cannot be told {TELLS[stream]}."
-
-
-def _each(intervals: Sequence[Interval]) -> frozenset[date]:
-    """Each day of intervals."""
-    return frozenset(
-        date.fromordinal(number)
-        for since, until in intervals
-        for number in range(since.toordinal(), until.toordinal() + 1)
-    )
 
 
 def _days(days: Interval) -> str:
@@ -360,9 +336,9 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def complete(until: int, not_yet_judged: int) -> str:
+def complete_until(moment: int, not_yet_judged: int) -> str:
     """Until when (ms) the records are complete, and how many messages have records of later."""
-    said = f"Complete until {datetime.fromtimestamp(until / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    said = f"Complete until {datetime.fromtimestamp(moment / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
     if not_yet_judged:
         verb = "is" if not_yet_judged == 1 else "are"
         said += f"; {_messages(not_yet_judged)} after that {verb} not yet judged"

@@ -9,10 +9,10 @@ from typing import Final
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType, TimestampType
 
-from pipeline.audit.judging.verdicts import Interval
 from pipeline.audit.reading.listing import RESULTS
 from pipeline.audit.reading.places import files_below, is_uri, place, readable
 from pipeline.audit.results.digests import FOLDER as DIGESTS
+from pipeline.audit.times import Interval
 from pipeline.errors import CannotAudit
 
 CACHE: Final = "cache"
@@ -76,8 +76,6 @@ def write_days(table: DataFrame, folder: str, schema: StructType, *, whole: bool
     """Write a table partitioned by its `day`.
 
     Args:
-        table: the rows.
-        folder: of the table.
         schema: of the table, or of one with more columns.
         whole: the table is all there is: other days go. Otherwise they stay.
     """

@@ -21,15 +21,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from pipeline.audit.judging.verdict_names import ALARMS
+from tests.pipeline.adversary.planted import HISTORIES
 from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import (
-    FINGERPRINTS,
+    DAY,
     STREAMS,
     at,
     dead_letter,
     delivery,
     effect,
-    execution,
     line_of,
     performed,
     sent,
@@ -38,8 +39,12 @@ from tests.pipeline.streams_on_disk import (
 FIRST = date(2026, 1, 1)
 DAYS_APART = 4
 """From the first day of a world to that of the next."""
-WRONG = ("nothing", "again", "again a day later", "lost", "lost in silence", "never delivered",
-         "conflict", "rejected and performed", "nobody asked")  # fmt: skip
+A_DAY_LATER = "a second effect a day later"
+WRONG = (
+    "nothing",
+    A_DAY_LATER,
+    *(name for name, (verdict, _) in HISTORIES.items() if verdict in ALARMS),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,8 @@ class World:
     @property
     def lost(self) -> frozenset[str]:
         """The ids of messages that are lost."""
-        return frozenset({f"{self.prefix}wrong"} if self.wrong in _LOST else ())
+        is_lost = HISTORIES.get(self.wrong, ("",))[0] == "lost"
+        return frozenset({f"{self.prefix}wrong"} if is_lost else ())
 
     def plant(self, root: Path) -> None:
         """Write its files and change them."""
@@ -110,25 +116,13 @@ class World:
         ]
         found += [*performed(name("waits"), 300, one)[:3], dead_letter(name("waits"), at(310, one))]
         found += performed(name("last"), 86_000, two)
-        bad, well = name("wrong"), performed(name("wrong"), 500, one)
-        wrong: dict[str, list[Record]] = {
-            "again": [*well, effect(bad, at(600, one), "second")],
-            "again a day later": [*well, effect(bad, at(600, two), "second")],
-            "lost": [record for record in well if record[0] != "effects"],
-            "lost in silence": well[:2],
-            "never delivered": well[:1],
-            "conflict": [*well, delivery(bad, at(700, one), "suppressed", None, FINGERPRINTS[1])],
-            "rejected and performed": [
-                *well[:3], dead_letter(bad, at(510, one)), dead_letter(bad, at(600, one), "reject"),
-                execution(bad, at(601, one), "FAILED", None, "RejectedByOperator"),
-                effect(bad, at(700, one), "after all"),
-            ],
-            "nobody asked": [effect(bad, at(500, one), "ghost")],
-        }  # fmt: skip
-        return found + wrong.get(self.wrong, [])
-
-
-_LOST = frozenset({"lost", "lost in silence", "never delivered"})
+        bad = name("wrong")
+        if self.wrong == A_DAY_LATER:
+            return [*found, *performed(bad, 500, one), effect(bad, at(600, two), "second")]
+        for stream, record in HISTORIES.get(self.wrong, ("", []))[1]:
+            time = record["at"].replace(DAY, one)
+            found.append((stream, record | {"message_id": bad, "at": time}))
+        return found
 
 
 def _written(world: World, root: Path, random: Random) -> list[Path]:

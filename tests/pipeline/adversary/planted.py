@@ -14,8 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from pipeline.audit.judging.verdict_names import ALARMS
+from pipeline.errors import CannotAudit
 from tests.pipeline.judge import Record
+from tests.pipeline.nights import Row, audited, settled, verdicts_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     FINGERPRINTS,
@@ -24,9 +28,11 @@ from tests.pipeline.streams_on_disk import (
     delivery,
     effect,
     execution,
+    file_of,
     line_of,
     named,
     performed,
+    put,
     sent,
     write,
 )
@@ -63,17 +69,27 @@ class Case:
     verdicts: dict[str, str] = field(default_factory=dict)
     asked: dict[str, Any] = field(default_factory=dict)
 
+    def audited(self, spark: SparkSession, root: Path, out: Path) -> Row:
+        """The summary of an audit of the folder, or what it was refused with."""
+        try:
+            return audited(spark, settled(root), out, **self.asked)
+        except CannotAudit as error:
+            return {"exit_status": 2, "sentence": str(error)}
 
-def file_of(root: Path, stream: str, day: str = DAY) -> Path:
-    """The stream's file of the day."""
-    return root / stream / f"dt={day}" / "records.jsonl"
+    def found(self, summary: Row, out: Path) -> Row:
+        """What the audit says, as far as the case knows what is right."""
+        verdicts, sentence = verdicts_of(out), summary["sentence"]
+        return {
+            "status": summary["exit_status"],
+            "says": self.says if self.says in sentence else sentence,
+            "lost": sorted(key for key, verdict in verdicts.items() if verdict == "lost"),
+            "verdicts": {key: verdicts.get(key) for key in self.verdicts},
+        }
 
-
-def put(root: Path, stream: str, name: str, content: bytes, day: str = DAY) -> None:
-    """One more file."""
-    path = root / stream / f"dt={day}" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    def right(self) -> Row:
+        """What `found` has to be."""
+        lost = sorted(self.lost)
+        return {"status": self.status, "says": self.says, "lost": lost, "verdicts": self.verdicts}
 
 
 def lines(*records: Record) -> bytes:
@@ -275,6 +291,8 @@ HISTORIES: dict[str, tuple[str, list[Record]]] = {
     "a second execution that found the effect": ("performed_once", [
         *performed("", 2000), execution("", at(2009), "RUNNING"),
         execution("", at(2010), "SUCCEEDED", "found")]),
+    "a second effect": ("performed_again", [
+        *performed("", 2000), effect("", at(2100), "second")]),
     "an effect that nobody asked for": ("contradiction", [effect("", at(2000), "ghost")]),
     "well, and once in conflict": ("conflict", [
         *performed("", 2000), delivery("", at(2010), "suppressed", None, FINGERPRINTS[1])]),

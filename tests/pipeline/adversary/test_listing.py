@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from pipeline.audit.reading.listing import Listing, _problem, list_records
-from pipeline.audit.reading.places import Found
+from pipeline.audit.reading.places import ListedFile
 from pipeline.errors import CannotAudit
 from tests.pipeline.streams_on_disk import DAY, performed, write
 
@@ -95,7 +95,7 @@ def test_results_of_this_audit_and_of_others_are_no_records(tmp_path: Path) -> N
         (root / name / "messages" / "_temporary" / "0").mkdir(parents=True)
         (root / name / "messages" / "_temporary" / "0" / "x").write_text("x")
         (root / name / "summary.json").write_text("{}")
-    later = modified.timestamp() + 1000
+    later = modified / 1000 + 1000
     for file in root.rglob("audit/**/*"):
         os.utime(file, (later, later))
     listing = listed(root)
@@ -159,7 +159,7 @@ def test_an_export_is_read_when_its_summary_is_there(tmp_path: Path, case: str) 
 
 def test_what_is_in_a_bucket_and_fits_in_no_memory_is_named() -> None:
     for place, problem in (("s3://bucket/", "too_large"), ("file:///", None)):
-        assert _problem(Found(f"{place}sent/dt={DAY}/a", "a", 2**31), "sent") == problem
+        assert _problem(ListedFile(f"{place}sent/dt={DAY}/a", "a", 2**31), "sent") == problem
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody who may not read")

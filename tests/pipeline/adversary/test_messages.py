@@ -10,14 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit import job
-from pipeline.audit.job import audit
 from pipeline.audit.reading import listing, places
 from pipeline.audit.request import requested
 from pipeline.audit.results.summary import MAX_EVENTS
 from pipeline.audit.results.tables import refuse_others
 from pipeline.errors import CannotAudit
 from tests.pipeline.adversary.planted import CASES, HISTORIES
-from tests.pipeline.nights import verdicts_of
+from tests.pipeline.nights import audited, verdicts_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     FINGERPRINTS,
@@ -32,7 +31,7 @@ from tests.pipeline.streams_on_disk import (
 def test_each_history_has_its_verdict(spark: SparkSession, tmp_path: Path) -> None:
     told_of = named({name: history for name, (_, history) in HISTORIES.items()})
     root = write(tmp_path / "records", [*told_of, *performed("last", 80_000)])
-    summary = audit(spark, requested(str(root), out=str(tmp_path / "out")))
+    summary = audited(spark, root, tmp_path / "out")
     told = verdicts_of(tmp_path / "out")
     assert {name: told[name] for name in HISTORIES} == {
         name: verdict for name, (verdict, _) in HISTORIES.items()
@@ -56,36 +55,33 @@ def test_hadoop_lists_what_a_folder_here_holds(spark: SparkSession, tmp_path: Pa
         places._Hadoop(spark, f"file://{root}/nowhere").files()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "messages/mine.txt", "quarantine/part-1.txt", "cache/mine.txt",
-        "messages/day=1/part-1.parquet", "summary.json",
-        "report.html", "messages",
-    ],
-)  # fmt: skip
+def _mine(out: Path, name: str) -> None:
+    if name == "link":
+        (out / "messages").symlink_to(out)
+        return
+    (out / name).parent.mkdir(parents=True, exist_ok=True)
+    (out / name).write_text("mine")
+
+
+AMONG_RESULTS = ("messages/mine.txt", "quarantine/part-1.txt", "cache/mine.txt", "messages", "link")
+ALONE = ("messages/day=1/part-1.parquet", "summary.json", "report.html")
+
+
+@pytest.mark.parametrize("name", [*AMONG_RESULTS, *ALONE])
 def test_what_no_audit_wrote_is_never_replaced(tmp_path: Path, name: str) -> None:
     """Nothing has been read or written by then."""
-    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / name).write_text("mine")
+    _mine(tmp_path, name)
     with pytest.raises(CannotAudit, match=r"no audit has written .* with --out"):
         refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "name", ["messages/mine.txt", "quarantine/part-1.txt", "cache/mine.txt", "messages"]
-)
-def test_what_no_audit_wrote_is_not_replaced_beside_an_audits_results_either(
-    tmp_path: Path, name: str
-) -> None:
+@pytest.mark.parametrize("name", AMONG_RESULTS)
+def test_nor_beside_an_audits_results(tmp_path: Path, name: str) -> None:
     (tmp_path / "summary.json").write_text('{"exit_status": 0}')
     refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
-    if name == "messages":
-        (tmp_path / name).symlink_to(tmp_path)
-    else:
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text("mine")
-    with pytest.raises(CannotAudit, match=f"holds {name}, which no audit has written"):
+    _mine(tmp_path, name)
+    held = "messages" if name == "link" else name
+    with pytest.raises(CannotAudit, match=f"holds {held}, which no audit has written"):
         refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
 
 
@@ -103,7 +99,7 @@ def test_a_run_that_does_not_end_leaves_no_clean_result(
 
     monkeypatch.setattr("pipeline.audit.job.message_rows", killed)
     with pytest.raises(KeyboardInterrupt):
-        audit(spark, requested(str(root), out=str(out)))
+        audited(spark, root, out)
     assert "has not come to its end" in (out / "summary.json").read_text()
     assert not (out / "report.html").exists()
 
@@ -141,7 +137,7 @@ def test_files_that_cannot_be_opened_cost_themselves_only(
         return listing.Listing((*found.files, *files), found.unread, found.modified)
 
     monkeypatch.setattr(job, "list_records", with_ghosts)
-    summary = audit(spark, requested(str(root), out=str(tmp_path / "out")))
+    summary = audited(spark, root, tmp_path / "out")
     assert summary["quarantine"]["by_reason"] == {"unreadable_file": len(ghosts)}
     assert summary["verdicts"]["performed_once"] == summary["messages"] == 2
     assert summary["exit_status"] == 3
@@ -151,7 +147,7 @@ def test_where_nothing_can_be_written_it_says_so(spark: SparkSession, tmp_path: 
     (tmp_path / "a-file").write_text("x")
     root = write(tmp_path / "records", performed("m"))
     with pytest.raises(CannotAudit, match="did not come to its end"):
-        audit(spark, requested(str(root), out=f"{tmp_path}/a-file/out"))
+        audited(spark, root, out=f"{tmp_path}/a-file/out")
 
 
 @pytest.mark.long
@@ -162,7 +158,7 @@ def test_a_message_that_came_very_often_makes_no_page_of_its_own(
         delivery("odd", at(n / 10), "suppressed", None, FINGERPRINTS[n % 2]) for n in range(30_000)
     ]
     root = write(tmp_path / "records", [*performed("odd"), *often])
-    summary = audit(spark, requested(str(root), out=str(tmp_path / "out")))
+    summary = audited(spark, root, tmp_path / "out")
     (alarm,) = summary["alarms"]
     assert alarm["verdict"] == "conflict"
     assert len(alarm["timeline"]) == MAX_EVENTS + 1

@@ -11,9 +11,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import audit
 from pipeline.audit.judging.verdict_names import ALARMS
-from pipeline.audit.request import Request
 from tests.pipeline.adversary.mutations import (
     MUTATIONS,
     UNPLACED,
@@ -22,7 +20,7 @@ from tests.pipeline.adversary.mutations import (
     days_named,
     touched,
 )
-from tests.pipeline.nights import rows_of, said, settled
+from tests.pipeline.nights import audited, rows_of, said, settled
 
 TOGETHER = 25
 BATCHES = int(os.environ.get("ACTONCE_MUTATION_BATCHES", "1"))
@@ -47,9 +45,9 @@ def judge(spark: SparkSession, planted: list[World]) -> list[str]:
             world.plant(root)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("pipeline.audit.reading.quarantine.MAX_EXAMPLES", 10_000)
-            summary = audit(spark, Request(str(settled(root)), str(out)))
+            summary = audited(spark, settled(root), out)
             rows = rows_of(out)
-            again = audit(spark, Request(str(root), str(out)))
+            again = audited(spark, root, out)
         unread = [example["file"] for example in summary["quarantine"]["examples"]]
         same = said(again) == said(summary) and rows_of(out) == rows
     wrong = [] if same else [f"by the cache: {again['sentence']}, else {summary['sentence']}"]
@@ -92,11 +90,11 @@ def _told(
 
 FOUND = (
     # The first day of all is gone, and with it everything that was wrong.
-    World(0, "rejected and performed", "a day gone", 5621),
+    World(0, "rejected, and an effect afterwards", "a day gone", 5621),
     # A path that names two streams.
-    World(1, "nobody asked", "moved", 30),
+    World(1, "an effect that nobody asked for", "moved", 30),
     # An effect whose asker may stand in what was not read.
-    World(2, "nobody asked", "renamed", 9),
+    World(2, "an effect that nobody asked for", "renamed", 9),
 )
 """What was once judged wrongly."""
 

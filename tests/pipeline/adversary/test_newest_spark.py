@@ -13,13 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actonce.stack.embedded_folder import PROJECT
-from pipeline.audit.job import audit
-from pipeline.audit.request import requested
-from pipeline.errors import CannotAudit
 from pipeline.spark.session import spark_session
 from tests import java
 from tests.pipeline.adversary.planted import CASES, Case
-from tests.pipeline.nights import verdicts_of
 
 NEWEST = "4.3.0"
 DIGEST = "e8c517948eff7088a7aa07449aa8eafa4a15a8d50319de2525a6fd26622476c6"
@@ -43,22 +39,12 @@ def newest(tmp_path: Path) -> Path:
 
 
 def answered(spark: SparkSession, case: Case) -> dict[str, Any]:
-    """What the audit says of a planted folder, as far as the case knows what is right."""
+    """What the audit says of a planted folder."""
     with tempfile.TemporaryDirectory() as folder:
         root, out = Path(folder) / "records", Path(folder) / "out"
         root.mkdir()
         case.plant(root)
-        try:
-            told = audit(spark, requested(str(root), out=str(out), **case.asked))
-        except CannotAudit as error:
-            told = {"exit_status": 2, "sentence": str(error)}
-        verdicts = verdicts_of(out)
-    return {
-        "status": told["exit_status"],
-        "says": case.says if case.says in told["sentence"] else told["sentence"],
-        "lost": sorted(key for key, verdict in verdicts.items() if verdict == "lost"),
-        "verdicts": {key: verdicts.get(key) for key in case.verdicts},
-    }
+        return case.found(case.audited(spark, root, out), out)
 
 
 def answer_all() -> None:
@@ -86,13 +72,5 @@ def test_every_planted_folder_is_told_right_on_the_newest_spark(newest: Path) ->
     assert run.returncode == 0, run.stderr
     version, answers = json.loads(run.stdout)
     assert version == NEWEST
-    right = {
-        name: {
-            "status": case.status,
-            "says": case.says,
-            "lost": sorted(case.lost),
-            "verdicts": case.verdicts,
-        }
-        for name, case in CASES.items()
-    }
+    right = {name: case.right() for name, case in CASES.items()}
     assert {name: answers[name] for name in right if answers[name] != right[name]} == {}

@@ -1,23 +1,12 @@
 """Each planted folder is told right: never clean if it is not, never lost if it is well."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import audit
-from pipeline.audit.request import requested
-from pipeline.errors import CannotAudit
 from tests.pipeline.adversary.planted import CASES
-from tests.pipeline.nights import rows_of, said, settled, verdicts_of
-
-
-def answer(spark: SparkSession, root: Path, out: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return audit(spark, requested(str(settled(root)), out=str(out), **asked))
-    except CannotAudit as error:
-        return {"exit_status": 2, "sentence": str(error)}
+from tests.pipeline.nights import rows_of, said
 
 
 @pytest.mark.long
@@ -29,12 +18,8 @@ def test_told_right_from_the_records_and_by_the_cache(
     root, out = tmp_path / "records", tmp_path / "out"
     root.mkdir()
     planted.plant(root)
-    summary = answer(spark, root, out, planted.asked)
+    summary = planted.audited(spark, root, out)
     rows = rows_of(out)
-    assert summary["exit_status"] == planted.status, summary
-    assert planted.says in summary["sentence"]
-    verdicts = verdicts_of(out)
-    assert {key for key, verdict in verdicts.items() if verdict == "lost"} == set(planted.lost)
-    assert {key: verdicts[key] for key in planted.verdicts} == planted.verdicts
-    assert said(answer(spark, root, out, planted.asked)) == said(summary)
+    assert planted.found(summary, out) == planted.right(), summary
+    assert said(planted.audited(spark, root, out)) == said(summary)
     assert rows_of(out) == rows
