@@ -1,7 +1,7 @@
-"""ConsumerFunction: one SQS batch in, each message acted on in this very invocation.
+"""ConsumerFunction: one SQS batch in, the effect of each message performed in this invocation.
 
-The way without Step Functions: a ledger or a lease (`STRATEGY`) stands in front of the effect.
-Thin on purpose: each record goes to `Consumer.consume`; `Batch` does the rest.
+Instead of Step Functions a ledger or a lease (`STRATEGY`) guards the effect. `Consumer.consume`
+handles each record; `Batch` does the rest.
 """
 
 import functools
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 def consumer_from_environment() -> Consumer:
     """Build the consumer from the variables that locks.yaml sets.
 
-    MAX_RETRIES is none of them: there are fewer on the embedded AWS, where a person waits.
+    Only the embedded AWS sets MAX_RETRIES: a person waits there, so it retries less often.
 
     Raises:
-        ValueError: STRATEGY is neither `ledger` nor `lease`, or a lease has not the time to take a
-            message over.
+        ValueError: STRATEGY is neither `ledger` nor `lease`, or the function's time is too short
+            for a lease to take a message over.
     """
     config = Config(
         connect_timeout=1,
@@ -46,9 +46,7 @@ def consumer_from_environment() -> Consumer:
     locks, lock_timeout = _locks(boto3.client("dynamodb", config=config))
     sqs = boto3.client("sqs", config=config)
     return Consumer(
-        reader=MessageReader(
-            os.environ.get("MESSAGE_ID_FROM", "body:message_id"), os.environ.get("CONTENT_FROM", "")
-        ),
+        reader=MessageReader(os.environ["MESSAGE_ID_FROM"], os.environ["CONTENT_FROM"]),
         locks=locks,
         effect=_effect(),
         unstarted=UnstartedQueue(sqs, os.environ["UNSTARTED_QUEUE_URL"]),
@@ -75,11 +73,11 @@ def _effect() -> "Effect":
 
 
 def _locks(dynamodb: "DynamoDBClient") -> tuple["ProcessingLocks", float]:
-    """The way that STRATEGY names, and its lock time-out in seconds."""
+    """The locks that STRATEGY names, and their time-out in seconds."""
     strategy, table = os.environ["STRATEGY"], os.environ["LEDGER_TABLE"]
     timeout = float(os.environ["FUNCTION_TIMEOUT_SECONDS"])
     # Lambda ends the invocation at its time-out; after the margin no straggler can act. A function
-    # that it had called may be at work for its own time besides.
+    # that the invocation called may run for its own time-out besides.
     straggler = float(os.environ["STRAGGLER_MARGIN_SECONDS"])
     if os.environ.get("EFFECT_FUNCTION_ARN"):
         straggler += float(os.environ["EFFECT_TIMEOUT_SECONDS"])
@@ -108,12 +106,11 @@ def _locks(dynamodb: "DynamoDBClient") -> tuple["ProcessingLocks", float]:
 def _batch() -> Batch:
     """One per process: its clients and threads serve every invocation."""
     consumer = consumer_from_environment()
-    sqs = consumer.unstarted.sqs
-    url = os.environ.get("REQUESTS_QUEUE_URL")
+    sqs, url = consumer.unstarted.sqs, os.environ["REQUESTS_QUEUE_URL"]
     bus = events.EventBus(
         lambda: boto3.client("events", config=events.CLIENT_CONFIG), os.environ["STACK_NAME"]
     )
-    return Batch(consumer.consume, sqs, url, growth=EFFECT_BACKOFF_GROWTH, tell=bus.tell)
+    return Batch(consumer.consume, sqs, url, growth=EFFECT_BACKOFF_GROWTH, put_events=bus.put)
 
 
 @metrics.log_metrics

@@ -1,9 +1,8 @@
-"""DeadLettersFunction: a day's dead letters and decisions, out of the histories into S3.
+"""DeadLettersFunction: copies a day's dead letters and decisions from the histories to S3.
 
-The audit's state machine calls it in the night after the day, and in each slot of it. It looks at
-the executions that run (those whose dead letter waits are among them) and at those that ended
-without success. The ones that succeeded are too many to look at, and what became of their messages
-is told by their end and by their effect.
+The audit's state machine calls it in each slot of the day, and in the night after. It reads the
+histories of executions that run, such as those whose dead letter waits, and of those that ended
+without success. Those that succeeded are too many; their result and their effect say enough.
 """
 
 import functools
@@ -27,7 +26,12 @@ from actonce_core.histories.day_file import (
     packed,
     unpacked,
 )
-from actonce_core.histories.reading import HISTORIES_IN_FLIGHT, Listed, executions_between, tell
+from actonce_core.histories.reading import (
+    HISTORIES_IN_FLIGHT,
+    ExecutionSummary,
+    executions_between,
+    read_histories,
+)
 from actonce_core.histories.stays import VERSION, Record, dead_letter_records
 from actonce_core.records import log_line, timestamp
 
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
 
 STREAM: Final = "dead_letters"
 
-# RUNNING first: an execution that fails in between is seen by both lists, and not by neither.
+# RUNNING first, so that an execution that fails in between is in both lists, not in neither.
 STATUSES: Final[tuple["ExecutionStatusType", ...]] = ("RUNNING", "FAILED", "TIMED_OUT", "ABORTED")
 
 MOST_EXECUTIONS: Final = 12_000
@@ -46,37 +50,35 @@ MOST_EXECUTIONS: Final = 12_000
 
 RETRY_FOR_SECONDS: Final = 60.0
 RESERVED_SECONDS: Final = 90.0
-"""Kept for the calls in flight and for writing; more than `RETRY_FOR_SECONDS`."""
+"""For the calls in flight and for writing; more than `RETRY_FOR_SECONDS`."""
 
 logger = Logger(json_serializer=log_line)
 
 
 class TooManyExecutions(Exception):
-    """More executions run, or ended without success, than one invocation can look at."""
+    """There are more executions than one invocation can read."""
 
 
 class OutOfTime(Exception):
-    """The histories could not be read in the time that the function has."""
+    """The function's time is too short to read all histories."""
 
 
 class UnreadableRecords(Exception):
-    """A file of the day is there and cannot be read, so what is new cannot be told."""
+    """A file of the day cannot be read, so nobody knows which records are new."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLettersOfDay:
     """Records the dead letters of a day.
 
-    Invariant: a file is written whole and never again, so that a day that was audited stays as it
-    was. What a later look finds goes into a further file; what it does not find any more stays: an
-    execution that waited at the first look may have succeeded by the next.
+    Invariant: a file is written once, as a whole, so an audited day stays as it was. New records go
+    into a further file. Records that a later call no longer finds stay, too: an execution whose
+    letter waited may have succeeded since.
 
     Attributes:
-        stepfunctions: the client.
-        s3: the client.
         state_machine: ARN of ProcessMessage.
         bucket: of the records.
-        most: executions that are looked at.
+        most: executions that are read.
     """
 
     stepfunctions: "SFNClient"
@@ -88,25 +90,27 @@ class DeadLettersOfDay:
     def record(
         self, day: date, seconds_left: Callable[[], float], until: str | None = None
     ) -> dict[str, Any]:
-        """Look the dead letters of a UTC day up and write those that no file of the day has.
+        """Find a UTC day's dead letters, and write those that no file of the day has.
 
         Args:
             day: the UTC day.
             seconds_left: how long this may take.
-            until: a time of the day, passed: a heartbeat says that the files are complete up to it.
+            until: a past time of the day; a heartbeat says that the files are complete up to it.
 
         Returns:
-            `key` of the file, null if there is nothing new; `executions` looked at, `lines` found;
-            for the log.
+            For the log: the file's `key`, null if nothing is new; how many `executions` were read,
+            and `lines` found.
 
         Raises:
             TooManyExecutions, OutOfTime, UnreadableRecords: nothing was written.
         """
         listed = self._listed(day, seconds_left)
         found: list[Record] = []
-        for told in tell(self.stepfunctions, listed, dead_letter_records, RETRY_FOR_SECONDS):
-            # None: forgotten, which happens 90 days after an end.
-            found += of_day(told.records or (), day)
+        for one in read_histories(
+            self.stepfunctions, listed, dead_letter_records, RETRY_FOR_SECONDS
+        ):
+            # Step Functions forgets an execution (None) 90 days after its end.
+            found += of_day(one.records or (), day)
             _check(seconds_left)
         lines = len(found)
         if until is not None:
@@ -114,9 +118,9 @@ class DeadLettersOfDay:
             found.append(beat | {"source": self.state_machine})
         return {"key": self._add(day, found), "executions": len(listed), "lines": lines}
 
-    def _listed(self, day: date, seconds_left: Callable[[], float]) -> list[Listed]:
-        """Each execution once that may have had a dead letter on the day."""
-        found: dict[str, Listed] = {}
+    def _listed(self, day: date, seconds_left: Callable[[], float]) -> list[ExecutionSummary]:
+        """The executions that may have had a dead letter on the day, each once."""
+        found: dict[str, ExecutionSummary] = {}
         for status in STATUSES:
             for page in executions_between(
                 self.stepfunctions,
@@ -134,7 +138,7 @@ class DeadLettersOfDay:
         return list(found.values())
 
     def _add(self, day: date, records: Sequence[Record]) -> str | None:
-        # Listed first: without the right to list everything, S3 denies what is not there.
+        # GetObject would not do: without the right to list, S3 denies access to a missing file.
         pages = self.s3.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=f"{folder_of(STREAM, day)}/"
         )
@@ -155,7 +159,7 @@ class DeadLettersOfDay:
 
 
 def of_day(records: Sequence[Record], day: date) -> list[Record]:
-    """Those whose own time is on the UTC day."""
+    """The records of the UTC day."""
     first, after = (timestamp(moment) for moment in _between(day))
     return [record for record in records if first <= record["at"] < after]
 

@@ -1,6 +1,6 @@
 """StarterFunction: one SQS batch in, one execution per message out.
 
-Thin on purpose: each record goes to `Starter.start_message`; `Batch` does the rest.
+`Starter.start_message` handles each record; `Batch` does the rest.
 """
 
 import functools
@@ -21,16 +21,16 @@ CLIENT_CONFIG = Config(
     connect_timeout=1,
     read_timeout=3,
     max_pool_connections=LARGEST_BATCH,
-    # Throttling, a service's failure and a lost answer pass by themselves, and each call of the
-    # starter may be repeated: the row is written once, the execution's name is taken once. Four
-    # attempts take 23 s at most, so that a delivery fails before Lambda ends the whole batch.
+    # Every call of the starter may be repeated: the row is written once, the execution's name taken
+    # once. Four attempts take at most 23 s, so a delivery fails before Lambda ends the whole batch.
     retries={"mode": "standard", "total_max_attempts": 4},
 )
 
 
-def starter_from_environment() -> Starter:
-    """Build the starter from the variables that template.yaml sets."""
-    return Starter(
+@functools.cache
+def _batch() -> Batch:
+    """Built once per process from the variables that template.yaml sets."""
+    starter = Starter(
         reader=MessageReader(os.environ["MESSAGE_ID_FROM"], os.environ["CONTENT_FROM"]),
         dynamodb=boto3.client("dynamodb", config=CLIENT_CONFIG),
         table=os.environ["FINGERPRINTS_TABLE"],
@@ -42,20 +42,11 @@ def starter_from_environment() -> Starter:
         names_remembered=timedelta(days=int(os.environ["NAMES_REMEMBERED_DAYS"])),
     )
 
-
-@functools.cache
-def _batch() -> Batch:
-    """One per process: its clients and threads serve every invocation."""
-    starter = starter_from_environment()
     bus = events.EventBus(
         lambda: boto3.client("events", config=events.CLIENT_CONFIG), os.environ["STACK_NAME"]
     )
-    return Batch(
-        starter.start_message,
-        starter.unstarted.sqs,
-        os.environ["REQUESTS_QUEUE_URL"],
-        tell=bus.tell,
-    )
+    url = os.environ["REQUESTS_QUEUE_URL"]
+    return Batch(starter.start_message, starter.unstarted.sqs, url, put_events=bus.put)
 
 
 @metrics.log_metrics

@@ -9,7 +9,7 @@ import pytest
 from actonce_core.events import EventBus
 from actonce_core.execution import execution_name
 from actonce_core.message import Reason, Refusal
-from actonce_core.start import End
+from actonce_core.start import DeliveryResult
 from tests.support import asl, audit_machine
 from tests.support.deliveries import delivery
 from tests.template import load, of_type
@@ -46,8 +46,8 @@ def put() -> dict[str, set[str]]:
             told.extend({**one, "Detail": json.loads(one["Detail"])} for one in Entries)
             return {"Entries": []}
 
-    refused = End(Refusal(Reason.CONFLICT, "", "m"), None)
-    EventBus(Bus, "shop").tell([(delivery("{}"), refused)])
+    refused = DeliveryResult(Refusal(Reason.CONFLICT, "", "m"), None)
+    EventBus(Bus, "shop").put([(delivery("{}"), refused)])
     return {one["DetailType"]: set(one["Detail"]) for one in [*entries, *told]}
 
 

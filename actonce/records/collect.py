@@ -35,7 +35,7 @@ from actonce.stack.clients import Stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.histories.day_file import FILE_NAME
-from actonce_core.histories.reading import executions_between, tell
+from actonce_core.histories.reading import executions_between, read_histories
 from actonce_core.records import timestamp
 
 STREAMS = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
@@ -360,9 +360,9 @@ class _Run:
                 machine = self.stack.state_machine
                 pages = executions_between(stepfunctions, machine, between, retry_for=retry_for)
                 listed = [one for page in pages for one in page]
-            for one in tell(stepfunctions, listed, records, retry_for):
+            for one in read_histories(stepfunctions, listed, records, retry_for):
                 if one.records is None:
-                    gone.append(one.listed.name)
+                    gone.append(one.execution.name)
                 yield from one.records or ()
 
         if days:

@@ -1,5 +1,5 @@
-"""What the functions share with one another, with the command line and with the audit.
+"""What the functions share with one another, the command line and the audit.
 
-Installed beside `actonce` and `pipeline`, and packed into every function by the build. What a
-message is (`execution`, `strict_json`) imports nothing but the standard library.
+The build packs it into every function. `execution` and `strict_json`, which Spark also uses, import
+nothing but the standard library.
 """

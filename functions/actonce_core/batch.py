@@ -1,4 +1,4 @@
-"""One SQS batch: every delivery brought to its end, logged, counted, or returned to the queue."""
+"""One SQS batch: every delivery handled, logged and counted, or returned to the queue."""
 
 import contextlib
 import math
@@ -17,7 +17,7 @@ from actonce_core.backoff import START_BACKOFF_GROWTH, seconds_until_back
 from actonce_core.delivery import Delivery
 from actonce_core.message import Refusal
 from actonce_core.records import delivery_record, error_name, log_line
-from actonce_core.start import End
+from actonce_core.start import DeliveryResult
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -30,92 +30,91 @@ metrics = Metrics()
 
 
 class HeldBack(Exception):
-    """Not tried, because a delivery before it in its message group failed."""
+    """Not tried, because an earlier delivery of its message group failed."""
+
+
+Handled = tuple[Delivery, DeliveryResult]
+HandledOrFailed = tuple[Delivery, DeliveryResult | Exception]
 
 
 class Batch:
-    """Handles the records of a batch side by side, and counts how they ended.
+    """Handles the records of a batch side by side, and counts the results.
 
-    Invariants: what `handle_delivery` raises becomes a batch item failure, and SQS brings the
-    delivery back. The deliveries of one message group (FIFO) are handled one after another in their
-    order; after the first failure the rest of the group is returned untried, and no other group
-    waits for it. A batch without a failure, and of which nobody wants to hear, makes no call of its
-    own. What is told of it is told last, and changes nothing.
+    Invariants: a delivery for which `handle_delivery` raises becomes a batch item failure, and SQS
+    brings it back. The deliveries of a message group (FIFO) are handled one after another in order;
+    after the first failure the rest of the group is returned untried, and no other group waits for
+    it. `put_events` is called last and cannot change the answer. A batch without failures or events
+    makes no call of its own.
 
-    Every record waits for AWS most of its time, so a batch takes about as long as its slowest
-    record.
+    A delivery spends most of its time waiting for AWS, so a batch takes about as long as its
+    slowest delivery.
     Source: "Implementing partial batch responses", AWS Lambda Developer Guide.
 
     Args:
-        handle_delivery: brings a delivery to its end.
+        handle_delivery: handles one delivery.
         sqs: a client.
-        requests_queue_url: the queue that deliveries come from; None: what failed comes back when
-            its visibility timeout is over.
-        growth: of the waits of what fails again, see `seconds_until_back`.
+        requests_queue_url: the queue that the deliveries come from.
+        growth: see `seconds_until_back`.
         chance: a number from 0 to 1.
-        tell: told the ends of a batch but its failures; what it raises is logged.
+        put_events: receives all results but the failures; what it raises is logged.
     """
 
     def __init__(  # noqa: PLR0913 - all but the first three have names
         self,
-        handle_delivery: Callable[[Delivery], End],
-        sqs: "SQSClient | None" = None,
-        requests_queue_url: str | None = None,
+        handle_delivery: Callable[[Delivery], DeliveryResult],
+        sqs: "SQSClient",
+        requests_queue_url: str,
+        *,
         growth: float = START_BACKOFF_GROWTH,
         chance: Callable[[], float] = random.random,
-        tell: Callable[[Sequence[tuple[Delivery, End]]], None] = lambda _: None,
+        put_events: Callable[[Sequence[Handled]], None] = lambda _: None,
     ) -> None:
         self._handle_delivery = handle_delivery
-        self._tell = tell
         self._sqs = sqs
         self._requests_queue_url = requests_queue_url
         self._growth = growth
         self._chance = chance
+        self._put_events = put_events
         self._threads = ThreadPoolExecutor(LARGEST_BATCH, thread_name_prefix="delivery")
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an SQS event with Lambda's partial batch response."""
-        deliveries = [Delivery.from_record(record) for record in event["Records"]]
         groups: dict[str, list[Delivery]] = {}
-        for delivery in deliveries:
-            own = delivery.message_group_id or f"of its own: {delivery.sqs_message_id}"
-            groups.setdefault(own, []).append(delivery)
-        ends = [
-            end for ended in self._threads.map(self._in_order, groups.values()) for end in ended
-        ]
-        failed = [delivery for delivery, end in ends if isinstance(end, Exception)]
+        for record in event["Records"]:
+            delivery = Delivery.from_record(record)
+            group = delivery.message_group_id or f"of its own: {delivery.sqs_message_id}"
+            groups.setdefault(group, []).append(delivery)
+        by_group = self._threads.map(self._handle_in_order, groups.values())
+        results = [result for group_results in by_group for result in group_results]
+        failed = [delivery for delivery, result in results if isinstance(result, Exception)]
         if failed:
             self._bring_back_soon(failed)
-        _count(ends, datetime.now(UTC))
+        _count(results, datetime.now(UTC))
         try:
-            self._tell([(one, end) for one, end in ends if not isinstance(end, Exception)])
-        except Exception as error:  # noqa: BLE001 - whatever it was, the batch is as it was
+            self._put_events([(one, end) for one, end in results if not isinstance(end, Exception)])
+        except Exception as error:  # noqa: BLE001 - whatever it is, the batch is done
             logger.error("events not put", extra={"error": error_name(error)})
-        return {
-            "batchItemFailures": [{"itemIdentifier": failure.sqs_message_id} for failure in failed]
-        }
+        return {"batchItemFailures": [{"itemIdentifier": one.sqs_message_id} for one in failed]}
 
-    def _in_order(self, group: Sequence[Delivery]) -> list[tuple[Delivery, End | Exception]]:
-        ends: list[tuple[Delivery, End | Exception]] = []
+    def _handle_in_order(self, group: Sequence[Delivery]) -> list[HandledOrFailed]:
+        results: list[HandledOrFailed] = []
+        has_failed = False
         for delivery in group:
-            end = self._end_of(delivery, held_back=bool(ends) and _is_failure(ends[-1][1]))
-            write = logger.error if _is_failure(end) else logger.info
-            write("delivery", extra=delivery_record(delivery, end, datetime.now(UTC)))
-            ends.append((delivery, end))
-        return ends
+            result = HeldBack() if has_failed else self._handle(delivery)
+            has_failed = isinstance(result, Exception)
+            write = logger.error if has_failed else logger.info
+            write("delivery", extra=delivery_record(delivery, result, datetime.now(UTC)))
+            results.append((delivery, result))
+        return results
 
-    def _end_of(self, delivery: Delivery, *, held_back: bool) -> End | Exception:
-        if held_back:
-            return HeldBack()
+    def _handle(self, delivery: Delivery) -> DeliveryResult | Exception:
         try:
             return self._handle_delivery(delivery)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the delivery is not deleted
+        except Exception as error:  # noqa: BLE001 - whatever it is, the delivery is not deleted
             return error
 
     def _bring_back_soon(self, failed: Sequence[Delivery]) -> None:
-        """If that fails, they come back when their visibility timeout is over."""
-        if self._sqs is None or self._requests_queue_url is None:
-            return
+        """If this call fails, they come back when their visibility timeout is over."""
         with contextlib.suppress(ClientError, BotoCoreError):
             self._sqs.change_message_visibility_batch(
                 QueueUrl=self._requests_queue_url,
@@ -132,31 +131,27 @@ class Batch:
             )
 
 
-def _is_failure(end: End | Exception) -> bool:
-    return isinstance(end, Exception)
-
-
-def _count(ends: Sequence[tuple[Delivery, End | Exception]], now: datetime) -> None:
+def _count(results: Sequence[HandledOrFailed], now: datetime) -> None:
     """Started, Suppressed, Refused and Failed per stack; Refused also by reason.
 
-    Where something failed, OldestFailedAge (seconds since it was sent): SQS's own metric of ages
-    leaves out what a standard queue has handed out three times.
+    Where something failed, also OldestFailedAge, in seconds since it was sent: SQS's own age metric
+    ignores a message that a standard queue has delivered three times.
     """
     totals: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    for _, end in ends:
-        if isinstance(end, Exception):
+    for _, result in results:
+        if isinstance(result, Exception):
             totals["Failed"] += 1
-        elif isinstance(end.outcome, Refusal):
+        elif isinstance(result.outcome, Refusal):
             totals["Refused"] += 1
-            reasons[str(end.outcome.reason)] += 1
+            reasons[str(result.outcome.reason)] += 1
         else:
-            totals[end.outcome.capitalize()] += 1
+            totals[result.outcome.capitalize()] += 1
     for name, number in totals.items():
         metrics.add_metric(name=name, unit=MetricUnit.Count, value=number)
     for reason, number in reasons.items():
         with single_metric(name="Refused", unit=MetricUnit.Count, value=number) as metric:
             metric.add_dimension(name="reason", value=reason)
-    ages = [delivery.age_seconds(now) for delivery, end in ends if isinstance(end, Exception)]
+    ages = [delivery.age_seconds(now) for delivery, end in results if isinstance(end, Exception)]
     if ages:
         metrics.add_metric(name="OldestFailedAge", unit=MetricUnit.Seconds, value=max(ages))

@@ -1,4 +1,4 @@
-"""One SQS record, as the event source mapping hands it to a function."""
+"""An SQS record, as the event source mapping passes it to a function."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 SOURCE_MESSAGE_ID = "source_message_id"
-"""Message attribute that keeps a message's first SQS id when it is handed on or sent back."""
+"""Message attribute with a message's first SQS id, once it is handed on or sent back."""
 
 SOURCE_DEDUPLICATION_ID = "source_deduplication_id"
-"""Likewise its producer's deduplication id, on a FIFO queue."""
+"""The same for its producer's deduplication id, on a FIFO queue."""
 
 SOURCE_GROUP_ID = "source_group_id"
-"""Likewise its message group: in UnstartedQueue every message is a group of its own, because only
-ten of one group can be looked at at a time."""
+"""The same for its message group: in UnstartedQueue every message is its own group, because SQS
+hands out only ten messages of a group at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,9 @@ class Delivery:
     Attributes:
         sqs_message_id: SQS's id of this message; a re-send has another.
         body: the message, verbatim.
-        attributes: SQS's own attributes (`SentTimestamp` and `ApproximateFirstReceiveTimestamp`
-            in milliseconds since the epoch, as text).
-        message_attributes: the producer's attributes, in the event's form
-            (`{name: {"dataType": ..., "stringValue": ...}}`).
-        receipt_handle: what SQS knows this delivery by; empty where it does not matter.
+        attributes: SQS's own (times are milliseconds since the epoch, as text).
+        message_attributes: the producer's, as `{name: {"dataType": ..., "stringValue": ...}}`.
+        receipt_handle: empty where it does not matter.
     """
 
     sqs_message_id: str
@@ -49,36 +47,36 @@ class Delivery:
 
     @property
     def receive_count(self) -> int:
-        """How often SQS has handed this message out, this time included."""
+        """How often SQS has delivered this message, this delivery included."""
         return int(self.attributes.get("ApproximateReceiveCount", "1"))
 
     def time(self, name: str) -> datetime | None:
-        """One of SQS's own attributes that are times (UTC); None where the record has none."""
+        """An attribute of SQS's that is a time, in UTC; None where the record lacks it."""
         ms = self.attributes.get(name)
         return None if ms is None else datetime.fromtimestamp(int(ms) / 1000, UTC)
 
     def age_seconds(self, now: datetime) -> float:
-        """Seconds from when SQS took the message until now; 0 where the clocks disagree."""
+        """Seconds since SQS took the message; 0 if its clock is ahead of ours."""
         sent_at = self.time("SentTimestamp")
         return 0.0 if sent_at is None else max(0.0, (now - sent_at).total_seconds())
 
     @property
     def message_group_id(self) -> str | None:
-        """The message group, on a FIFO queue; None on a standard one.
+        """The message group on a FIFO queue; None on a standard one.
 
-        A standard queue may carry group ids too, for fairness, and promises no order by them.
+        A standard queue may carry group ids too, but for fairness, not for order.
         """
         is_fifo = "SequenceNumber" in self.attributes
         return self.attributes.get("MessageGroupId") if is_fifo else None
 
     def text_attribute(self, name: str) -> str | None:
-        """The producer's attribute of type String or Number, or None."""
+        """A producer's attribute of type String or Number, or None."""
         value = self.message_attributes.get(name, {}).get("stringValue")
         return value if isinstance(value, str) else None
 
     @property
     def deduplication_id(self) -> str | None:
-        """The producer's deduplication id, also where the message was sent back; FIFO only."""
+        """The producer's deduplication id, even after the message was sent back; FIFO only."""
         own = self.attributes.get("MessageDeduplicationId")
         return own and (self.text_attribute(SOURCE_DEDUPLICATION_ID) or own)
 

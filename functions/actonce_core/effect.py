@@ -9,58 +9,58 @@ from typing import Any, Protocol, runtime_checkable
 
 MAX_EFFECT_BYTES = 32 * 1024
 """Largest description of an effect, in bytes of JSON, that goes into the execution's output. Step
-Functions fails an execution whose data outgrow 256 KiB, and no Catch sees that; an effect that was
-performed must not end so."""
+Functions fails an execution whose data outgrow 256 KiB, past every Catch; that must not happen
+after the effect."""
 
 
-# Lambda logs and traces the text of these, and of any exception that leaves an effect; it stands in
-# the execution's history and in the dead letter, too. So it must not quote the message.
+# The text of these, and of any exception that leaves an effect, gets into Lambda's logs and traces,
+# the execution's history and the dead letter. So it must not quote the message.
 
 
 class NotPerformed(Exception):
-    """Nothing happened, provably. The step is tried again, with back-off and jitter."""
+    """Provably, nothing happened. The step is tried again, with back-off and jitter."""
 
 
 class Rejected(Exception):
-    """Nothing happened, provably, and never will. The message becomes a dead letter at once."""
+    """Provably, nothing happened and never will. The message becomes a dead letter at once."""
 
 
 class OutcomeUnknown(Exception):
-    """Anything else that an effect raised. It may have happened: it is looked up, not repeated."""
+    """An effect raised anything else. It may have happened, so it is looked up, not repeated."""
 
 
 class Effect(Protocol):
-    """What the state machine needs of a step that cannot be repeated."""
+    """A step that must not be repeated."""
 
     def perform(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Do it, once, and return a small description of what was done.
+        """Do it once, and return a small description of what was done.
 
         Args:
-            request: `{"message_id": str, "body": str, "attempt": int}`. `body` is the text that the
-                producer sent, strict JSON, so `json.loads(request["body"])` is what it says.
-                `attempt`, from the state machine only, is 1 for what is certainly the first call
-                for this message, and more for every other.
+            request: `{"message_id": str, "body": str, "attempt": int}`. `body` is the producer's
+                text, strict JSON: use `json.loads(request["body"])`. `attempt`, from the state
+                machine only, is 1 if this is certainly the first call for the message, otherwise
+                more.
 
         Raises:
             NotPerformed: only if it certainly did not happen.
-            Rejected: only if it certainly did not and never will.
-            Exception: anything else means that nobody knows.
+            Rejected: only if it certainly did not happen and never will.
+            Exception: anything else leaves the outcome unknown.
         """
 
     def find(self, message_id: str) -> dict[str, Any] | None:
-        """Return the description of what was done for this message, or None if nothing was.
+        """Describe what was done for this message; None if nothing was.
 
         Invariant: once `perform` can no longer be running, the answer is final. It must read
-        consistently; a stale None makes the effect happen twice.
+        consistently: a stale None makes the effect happen twice.
         """
 
 
 @runtime_checkable
 class FencedEffect(Effect, Protocol):
-    """An effect that is itself a DynamoDB write, and can be made conditional on who may act.
+    """An effect that is itself a DynamoDB write, and so can be conditional on its lock.
 
-    Behind a ledger or a lease, outside Lambda, a consumer may sleep past its time and wake up in
-    the middle of its step. Only the step itself can then tell that it came too late.
+    Behind a ledger or a lease a consumer may stand still past its time and go on in the middle of
+    its step. Then only the step itself can notice that it is too late.
     """
 
     def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
@@ -80,13 +80,13 @@ def answer(
     event: dict[str, Any],
     fence: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Run the operation that the state machine, or a consumer, asked for.
+    """Run the operation that the state machine or a consumer asks for.
 
     Args:
-        effect: the team's own.
+        effect: the team's.
         event: `{"operation": "perform" | "find", "attempt": int, "message": {"message_id": str,
             "body": str}}`; `attempt` from the state machine only.
-        fence: for an effect that can be fenced.
+        fence: for a `FencedEffect`.
 
     Returns:
         `{"performed": bool, "effect": dict | None}`.
@@ -94,9 +94,9 @@ def answer(
     Raises:
         NotPerformed, Rejected: exactly these types, because Step Functions matches an error by the
             name of its class and knows no subclasses.
-        OutcomeUnknown: for every other exception, whatever its name, so that no library's error
-            can pass for one of the two above.
-        ValueError: the event is not of this form.
+        OutcomeUnknown: for every other exception, so that no library's error passes for one of
+            the two above by its name.
+        ValueError: the event has another form.
     """
     message = event.get("message")
     if not isinstance(message, dict) or not isinstance(message.get("message_id"), str):

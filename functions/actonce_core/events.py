@@ -1,8 +1,8 @@
-"""What the functions tell people: events on the account's default event bus (docs/events.md).
+"""Events that the functions put on the account's default event bus (docs/events.md).
 
-Ids and reasons, never a body, a cause or a note: who listens may be a chat. The state machine puts
-its own, in the same form. Each is put after what it tells of has been done, by one call for a
-batch, and a call that fails changes nothing: the queue and its alarm tell the same.
+They carry ids and reasons, never a body, a cause or a note, because they may end in a chat. One
+call puts a batch's events, after everything else is done. If it fails, nothing is lost: the queue
+and its alarm say the same. The state machine puts its own events, in the same form.
 """
 
 import functools
@@ -17,19 +17,19 @@ from botocore.exceptions import ClientError
 from actonce_core.delivery import Delivery
 from actonce_core.execution import execution_name, unusable_id
 from actonce_core.message import Refusal
-from actonce_core.start import End
+from actonce_core.start import DeliveryResult
 
 SOURCE = "actonce"
 DELIVERY_REFUSED = "Delivery Refused"
 DECISION_NEEDED = "Decision Needed"
 
 VERSION = 1
-"""Of a detail's form; fields may be added to it."""
+"""Of the detail's format; fields may be added to it."""
 
 CLIENT_CONFIG = Config(
     connect_timeout=1,
     read_timeout=1,
-    # It comes last, in what is left of the function's time: five seconds at most.
+    # It comes last, in the rest of the function's time: five seconds at most.
     retries={"mode": "standard", "total_max_attempts": 2},
 )
 
@@ -39,7 +39,7 @@ _LETTER = ("message_id", "execution_name", "reason", "error", "rounds")
 
 
 class EventBridge(Protocol):
-    """The client, as far as it is used here."""
+    """The one call that is made."""
 
     def put_events(self, *, Entries: Sequence[Mapping[str, str]]) -> Mapping[str, Any]:  # noqa: N803
         """See PutEvents, API reference."""
@@ -49,27 +49,27 @@ class EventBus:
     """The account's default event bus.
 
     Args:
-        connect: makes its client, when there is something to tell; most functions never have.
-        stack: the name of the stack that tells.
+        connect: makes the client, once there is an event; most processes never have one.
+        stack: the stack's name.
     """
 
     def __init__(self, connect: Callable[[], EventBridge], stack: str) -> None:
         self._connect = functools.cache(connect)
         self._stack = stack
 
-    def tell(self, ends: Sequence[tuple[Delivery, End]]) -> None:
-        """Tell what of a batch people want to hear of: what was refused, and each dead letter.
+    def put(self, results: Sequence[tuple[Delivery, DeliveryResult]]) -> None:
+        """Put an event for each refusal and each dead letter of a batch.
 
         Args:
-            ends: of ten deliveries at most, which PutEvents takes at once.
+            results: of at most ten deliveries, because PutEvents takes ten events.
 
         Raises:
-            ClientError: not all of it was put.
+            ClientError: not all events were put.
         """
         entries = [
             {"Source": SOURCE, "DetailType": kind, "Detail": json.dumps(detail)}
-            for delivery, end in ends
-            for kind, detail in self._events(delivery, end)
+            for delivery, result in results
+            for kind, detail in self._events(delivery, result)
         ]
         if not entries:
             return
@@ -78,11 +78,13 @@ class EventBus:
             if code := entry.get("ErrorCode"):
                 raise ClientError({"Error": {"Code": code}}, "PutEvents")
 
-    def _events(self, delivery: Delivery, end: End) -> list[tuple[str, dict[str, Any]]]:
+    def _events(
+        self, delivery: Delivery, result: DeliveryResult
+    ) -> list[tuple[str, dict[str, Any]]]:
         head = {"version": VERSION, "stack": self._stack}
-        if isinstance(end.outcome, Refusal):
-            message_id, sqs_id = end.outcome.message_id, delivery.original_sqs_message_id
-            # Both may be a producer's attribute that nobody has looked at, larger than an event.
+        if isinstance(result.outcome, Refusal):
+            message_id, sqs_id = result.outcome.message_id, delivery.original_sqs_message_id
+            # Both may be a producer's attribute, unchecked and larger than an event.
             if message_id is not None and unusable_id(message_id):
                 message_id = None
             if not _SQS_MESSAGE_ID.fullmatch(sqs_id):
@@ -91,9 +93,9 @@ class EventBus:
                 "message_id": message_id,
                 "execution_name": None if message_id is None else execution_name(message_id),
                 "sqs_message_id": sqs_id,
-                "reason": str(end.outcome.reason),
+                "reason": str(result.outcome.reason),
             }
             return [(DELIVERY_REFUSED, detail)]
-        if end.letter is not None:
-            return [(DECISION_NEEDED, head | {name: end.letter[name] for name in _LETTER})]
+        if result.letter is not None:
+            return [(DECISION_NEEDED, head | {name: result.letter[name] for name in _LETTER})]
         return []

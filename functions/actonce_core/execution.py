@@ -1,6 +1,6 @@
-"""The execution of a message: its name and its input, which follow from the message alone.
+"""A message's execution: its name and its input, derived from the message alone.
 
-Invariant: two message ids never share a name, and one id never has two; deliveries with the same
+Invariant: two message ids never share a name, and an id never has two; deliveries with the same
 body have the same input, byte for byte.
 """
 
@@ -10,30 +10,29 @@ import re
 from actonce_core.strict_json import canonical
 
 MAX_MESSAGE_ID_BYTES = 2048
-"""Longest message id, in bytes of UTF-8: it is the key of the tables, and DynamoDB takes no longer
-partition key ("Quotas", partition keys)."""
+"""Longest message id, in bytes of UTF-8: it is the tables' partition key, and DynamoDB takes no
+longer one ("Quotas", partition keys)."""
 
 MAX_INPUT_BYTES = 256 * 1024 - 1024
-"""Largest execution input that is started, in bytes of UTF-8.
+"""Largest execution input that the starter starts, in bytes of UTF-8.
 
-Step Functions takes 256 KiB ("Quotas", Maximum input size), for an execution and again for each
-state's arguments, in which the input stands with the function's ARN around it. An execution that
-outgrows that fails past every Catch (States.DataLimitExceeded), so 1 KiB is kept for the rest.
+Step Functions takes 256 KiB ("Quotas", Maximum input size), and no more for a state's arguments,
+which contain the input and the function's ARN. An execution that outgrows that fails past every
+Catch (States.DataLimitExceeded), so 1 KiB is left for the rest.
 """
 
 _SAFE_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 _HASHED_FORM = re.compile(r"sha256-[0-9a-f]{64}")
 
-# SQS carries no others, and a dead letter has to (SendMessage, API reference: `#xE000-#xFFFD`).
+# SQS does not take them, not even in a dead letter (SendMessage, API reference: `#xE000-#xFFFD`).
 _NONCHARACTERS = re.compile("[\ufffe\uffff]")
 
 
 def execution_name(message_id: str) -> str:
-    """The id itself where that is safe, else its hash.
+    """The id itself where it is a safe name, otherwise its hash.
 
-    An id is never truncated; one that looks like a hash is hashed too, so no id can pose as
+    An id is never truncated. One that looks like a hash is hashed, too, so no id can pose as
     another's hash.
-
     Source: StartExecution, "name" (1 to 80 characters; non-ASCII breaks CloudWatch).
     """
     if _SAFE_NAME.fullmatch(message_id) and not _HASHED_FORM.fullmatch(message_id):
@@ -44,14 +43,14 @@ def execution_name(message_id: str) -> str:
 def execution_input(message_id: str, body: str) -> str:
     """Canonical JSON of `{"body": text, "message_id": text}`.
 
-    The body stays a text, as in an SQS record: what is in it (numbers of many digits above all)
-    reaches the effect as the producer wrote it, whatever reads JSON on the way.
+    The body stays a text, so nothing that parses JSON on the way changes it, above all not a
+    number of many digits.
     """
     return canonical({"body": body, "message_id": message_id})
 
 
 def unusable_id(message_id: str) -> str | None:
-    """What is wrong with an id, as the end of a sentence; None: nothing."""
+    """What is wrong with an id, as the end of a sentence; None if nothing is."""
     size = len(message_id.encode("utf-8"))
     if size > MAX_MESSAGE_ID_BYTES:
         return f"has {size:,} bytes of UTF-8, and may have {MAX_MESSAGE_ID_BYTES:,}"
@@ -61,7 +60,7 @@ def unusable_id(message_id: str) -> str | None:
 
 
 def too_large(execution_input: str) -> str | None:
-    """What is wrong with an input that is too large to be started; None: nothing."""
+    """What is wrong with an input that is too large to start; None if nothing is."""
     size = len(execution_input.encode("utf-8"))
     if size <= MAX_INPUT_BYTES:
         return None

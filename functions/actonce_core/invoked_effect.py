@@ -1,7 +1,7 @@
-"""An effect that is a Lambda function of a team's own, in whatever language.
+"""An effect that is a team's own Lambda function, in whatever language.
 
-The state machine calls such a function itself. Behind a ledger or a lease the consumer does,
-through this module, with the same question and the same reading of the answer.
+The state machine calls such a function itself. Behind a ledger or a lease the consumer calls it
+through this module, with the same request, and understands the answer in the same way.
 """
 
 import json
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
 
 SECONDS_BEFORE_A_FUNCTION_BEGINS = 5
-"""Waited for an answer beyond the function's own time-out, as the state machine does."""
+"""How much longer than the function's time-out to wait, as the state machine does."""
 
 
 def client_config(effect_timeout: float) -> Config:
-    """For the Lambda client: no call is made twice, and none is given up while it may answer.
+    """For a Lambda client that calls once, and waits for as long as an answer may come.
 
     Args:
-        effect_timeout: seconds; the function's own time-out or more.
+        effect_timeout: seconds; at least the function's time-out.
     """
     return Config(
         connect_timeout=1,
         read_timeout=effect_timeout + SECONDS_BEFORE_A_FUNCTION_BEGINS,
-        # The SDK would repeat a call whose answer was lost, and the effect with it.
+        # After a lost answer the SDK would call again, and repeat the effect.
         retries={"mode": "standard", "total_max_attempts": 1},
     )
 
@@ -36,14 +36,14 @@ def client_config(effect_timeout: float) -> Config:
 class InvokedEffect:
     """Performs and finds by invoking functions that keep the contract (docs/your-own-effect.md).
 
-    Invariants: a call is made once; it counts as not performed only if the function says so, or
-    Lambda that it never ran; what was not answered clearly is unknown.
+    Invariants: a call is made once. It counts as not performed only if the function says so, or
+    Lambda that it did not run the function. Without a clear answer the outcome is unknown.
 
     Args:
         effect_function: ARN of the function that performs.
-        find_function: of the one that finds, maybe the same; empty if there is none: then every
-            unknown outcome is a person's decision. Nothing ever tries `find` on a function that was
-            not named for it: one that ignores `operation` would act.
+        find_function: of the function that finds, maybe the same; empty if there is none: then
+            every unknown outcome needs a person's decision. `find` is never tried on another
+            function, because one that ignores `operation` would act.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class InvokedEffect:
 
         Raises:
             NotPerformed, Rejected: the function says so, by the name of its error.
-            Exception: anything else; nobody knows.
+            Exception: anything else; the outcome is unknown.
         """
         asked = {"operation": "perform", "message": request}
         try:
@@ -79,8 +79,8 @@ class InvokedEffect:
         """Have the function look it up.
 
         Raises:
-            LookupError: no function was named for it.
-            Exception: it could not look.
+            LookupError: there is no function for it.
+            Exception: it could not be looked up.
         """
         if not self._find_function:
             raise LookupError("No function is named to look it up (FindFunctionArn)")
@@ -108,7 +108,7 @@ def _description(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _raise(error: dict[str, Any]) -> None:
-    """What the function's error says; see "Function errors" in AWS Lambda's Developer Guide."""
+    """Raise a function's error; see "Function errors", AWS Lambda Developer Guide."""
     kind = str(error.get("errorType", "an error without a type"))
     text = str(error.get("errorMessage", ""))
     if kind == "NotPerformed":

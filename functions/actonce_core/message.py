@@ -1,4 +1,4 @@
-"""From a delivery to the message in it: its id, its body, and its content's fingerprint."""
+"""Reads the message in a delivery: its id, its body and its content's fingerprint."""
 
 import hashlib
 import threading
@@ -21,17 +21,16 @@ from actonce_core.execution import (
 )
 from actonce_core.strict_json import JsonValue
 
-# Python parses no two bodies at once anyway; ten that are half parsed would take ten times the
-# memory.
+# Threads parse no faster side by side, and ten half-parsed bodies would take ten times the memory.
 _ONE_AT_A_TIME = threading.Lock()
 
-# What a JMESPath search may raise over a body that it was not written for: a function met a type it
-# does not take (JMESPathError is a ValueError), `contains('text', `1`)`, a sum beyond all doubles.
+# What a JMESPath search may raise over an unexpected body: a function met a type that it does not
+# take (JMESPathError is a ValueError), `contains('text', `1`)`, a sum that no double holds.
 _SEARCH_FAILED = (ValueError, TypeError, ArithmeticError, RecursionError)
 
 
 class Reason(StrEnum):
-    """Why a delivery cannot be started, as it stands in UnstartedQueue, logs and metrics."""
+    """Why a delivery was refused, as UnstartedQueue, logs and metrics name it."""
 
     NOT_JSON = "not_json"
     NO_MESSAGE_ID = "no_message_id"
@@ -39,17 +38,16 @@ class Reason(StrEnum):
     CONFLICT = "conflict"
     TOO_OLD_TO_TELL = "too_old_to_tell"
     OTHER_MEMORY = "other_memory"
-    """Whether it was acted on is known to a state machine or a lock that this stack does not
-    ask."""
+    """Only another state machine or lock knows whether it was acted on."""
     NOT_STARTABLE = "not_startable"
-    """Step Functions refused the name or the input that the starter had checked; never seen."""
+    """Step Functions refused a name or an input that the starter had checked; never seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A reason, and one sentence for the person who finds the message in UnstartedQueue.
+    """A reason, and a sentence for the person who finds the message in UnstartedQueue.
 
-    `detail` never quotes the body: it is logged.
+    `detail` is logged, so it never quotes the body.
     """
 
     reason: Reason
@@ -61,12 +59,12 @@ class Refusal:
 class Message:
     """A message that can be started.
 
-    Invariant: deliveries of one message id have one `execution_name`; with the same body they have
-    the same `execution_input`, byte for byte. Nothing here changes from delivery to delivery.
+    Invariant: deliveries of one message id have the same `execution_name`; with the same body they
+    also have the same `execution_input`, byte for byte. Nothing here depends on the delivery.
 
     Attributes:
-        message_id: the producer's id; an integer id in decimal.
-        body: as the producer sent it, to the letter.
+        message_id: the producer's id; an integer as its decimal digits.
+        body: verbatim.
         fingerprint: SHA-256 of the content's canonical JSON, 64 hex digits.
     """
 
@@ -86,12 +84,12 @@ class Message:
 
 
 def conflict(message: Message, known: str, seen: str = "") -> Refusal:
-    """The refusal of a message whose id was first seen with another content.
+    """The refusal of a message whose id was first seen with other content.
 
     Args:
-        message: that was delivered.
+        message: the delivered one.
         known: fingerprint of the first content.
-        seen: when that was, as ` at 2026-01-31T09:30:00.000Z`; empty: nobody knows.
+        seen: when that was, as ` at 2026-01-31T09:30:00.000Z`; empty if unknown.
     """
     return Refusal(
         Reason.CONFLICT,
@@ -107,11 +105,11 @@ class MessageReader:
     Args:
         message_id_from: `body:<JMESPath>`, `attribute:<name>`, `deduplication-id` or
             `sqs-message-id`.
-        content_from: JMESPath of what makes two messages with one id the same message; empty for
-            the whole body.
+        content_from: JMESPath of the content: two messages with the same id and content are the
+            same message; empty for the whole body.
 
     Raises:
-        ValueError: if either cannot be understood.
+        ValueError: either of them is invalid.
     """
 
     def __init__(self, message_id_from: str = "body:message_id", content_from: str = "") -> None:
@@ -121,10 +119,10 @@ class MessageReader:
         self._content = _compile("ContentFrom", content_from) if content_from.strip() else None
 
     def read(self, delivery: Delivery) -> Message | Refusal:
-        """Read the message, or say why there is none.
+        """Read the message, or say why it is refused.
 
-        A body that is larger than an execution takes is not parsed, and of a batch one body at a
-        time is: what is left is small enough for no shape of it to end the process.
+        Never parses a body that no execution takes, nor two bodies at once: whatever its shape,
+        what is parsed is small enough not to end the process.
         """
         size = len(delivery.body.encode("utf-8", "surrogatepass"))
         if size <= MAX_INPUT_BYTES:
@@ -139,7 +137,7 @@ class MessageReader:
         )
 
     def read_whole(self, delivery: Delivery) -> Message | Refusal:
-        """As `read`, whatever the body costs: for a person who looks at one, never in Lambda."""
+        """As `read`, but parses a body of any size: for a person's machine, never in Lambda."""
         try:
             body = strict_json.parse(delivery.body)
         except strict_json.NotJson as error:
@@ -160,11 +158,11 @@ class MessageReader:
         return message
 
     def _fingerprint(self, body: JsonValue) -> str:
-        # A body that has no such content is compared whole: stricter, and never by accident equal.
+        # Without that content the whole body is compared: two bodies are never equal by accident.
         content = None if self._content is None else _search(self._content, body)
         try:
             written = strict_json.canonical(body if content is None else content)
-        except (TypeError, ValueError):  # an expression made what is no JSON, an infinity maybe
+        except (TypeError, ValueError):  # the expression made something that is not JSON
             written = strict_json.canonical(body)
         return hashlib.sha256(written.encode("utf-8")).hexdigest()
 
@@ -173,7 +171,7 @@ _Finder = Callable[[Delivery, JsonValue], JsonValue]
 
 
 def _id_finder(source: str) -> tuple[str, _Finder]:
-    """Where the id is, in words; and how to find it."""
+    """Where the id is, in words, and a function that finds it."""
     kind, _, argument = source.partition(":")
     argument = argument.strip()
     if kind == "body" and argument:
@@ -199,7 +197,7 @@ def _compile(parameter: str, expression: str) -> jmespath.parser.ParsedResult:
         compiled = jmespath.compile(expression)
     except JMESPathError as error:
         raise ValueError(f"{parameter}: {expression!r} is not a JMESPath expression") from error
-    # JMESPath itself tells only when it first meets a body, and then every body would look wrong.
+    # JMESPath itself notices only when it searches a body, and would then fail for every body.
     for name in _functions(compiled.parsed):
         if name not in Functions.FUNCTION_TABLE:
             raise ValueError(f"{parameter}: JMESPath has no function {name!r}")

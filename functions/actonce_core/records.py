@@ -1,4 +1,4 @@
-"""What the functions write of what they did: the `deliveries` stream, its times and its lines."""
+"""What the functions record of their work: the `deliveries` stream, its times and log lines."""
 
 import json
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from actonce_core.message import Refusal
 
 if TYPE_CHECKING:
     from actonce_core.delivery import Delivery
-    from actonce_core.start import End
+    from actonce_core.start import DeliveryResult
 
 VERSION = 1
-"""Of a line's form; a reader refuses versions it does not know."""
+"""Of the line format; a reader refuses versions that it does not know."""
 
 
 def timestamp(moment: datetime) -> str:
@@ -20,64 +20,63 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def delivery_record(delivery: "Delivery", end: "End | Exception", at: datetime) -> dict[str, Any]:
+def delivery_record(
+    delivery: "Delivery", result: "DeliveryResult | Exception", at: datetime
+) -> dict[str, Any]:
     """One line of the stream, never with the body.
 
     Returns:
         `stream`, `version`, `at`, `end` (started, suppressed, refused or failed), `reason` and
-        `detail` (refused), `error` (failed: the exception's type and, from AWS, its code),
-        `message_id` and `fingerprint` where known, `execution_name`, `sqs_message_id`,
+        `detail` (refused), `error` (failed: the exception's type and AWS's error code),
+        `message_id`, `fingerprint` and `execution_name` where known, `sqs_message_id`,
         `receive_count`, `sent_at`, `first_received_at`. Times are ISO 8601, UTC, milliseconds.
     """
+
+    def time(name: str) -> str | None:
+        moment = delivery.time(name)
+        return None if moment is None else timestamp(moment)
+
     record: dict[str, Any] = {
         "stream": "deliveries",
         "version": VERSION,
         "at": timestamp(at),
         "sqs_message_id": delivery.sqs_message_id,
         "receive_count": delivery.receive_count,
-        "sent_at": _written(delivery.time("SentTimestamp")),
-        "first_received_at": _written(delivery.time("ApproximateFirstReceiveTimestamp")),
+        "sent_at": time("SentTimestamp"),
+        "first_received_at": time("ApproximateFirstReceiveTimestamp"),
     }
-    if isinstance(end, Exception):
-        return record | {"end": "failed", "error": error_name(end)}
-    if end.message is not None:
+    if isinstance(result, Exception):
+        return record | {"end": "failed", "error": error_name(result)}
+    message, outcome = result.message, result.outcome
+    if message is not None:
         record |= {
-            "message_id": end.message.message_id,
-            "fingerprint": end.message.fingerprint,
-            "execution_name": end.message.execution_name,
+            "message_id": message.message_id,
+            "fingerprint": message.fingerprint,
+            "execution_name": message.execution_name,
         }
-    if isinstance(end.outcome, Refusal):
-        record |= {
-            "end": "refused",
-            "reason": str(end.outcome.reason),
-            "detail": end.outcome.detail,
-        }
-        if end.outcome.message_id is not None:
-            record["message_id"] = end.outcome.message_id
-        return record
-    return record | {"end": str(end.outcome)}
+    if not isinstance(outcome, Refusal):
+        return record | {"end": str(outcome)}
+    if outcome.message_id is not None:
+        record["message_id"] = outcome.message_id
+    return record | {"end": "refused", "reason": str(outcome.reason), "detail": outcome.detail}
 
 
 def error_name(error: Exception) -> str:
-    """The exception's type, and AWS's error code; not its message, which may quote the body."""
+    """The exception's type and AWS's error code, but not its message, which may quote the body."""
     response = getattr(error, "response", None)
     code = response.get("Error", {}).get("Code") if isinstance(response, dict) else None
     return f"{type(error).__name__}: {code}" if code else type(error).__name__
 
 
 def log_line(record: Mapping[str, Any]) -> str:
-    """A record as JSON on one line, legible where every character can be seen, else in ASCII.
+    """A record as one line of JSON; in ASCII if it has a character that is not printable.
 
-    `aws logs tail` prints lines as they are, and ids and errors in them are written by others: what
-    would turn a line around, or act on a terminal, is written as an escape. Parsed, both are the
-    same record. What is not JSON's is written as its text.
+    `aws logs tail` prints lines raw, and others write the ids and errors in them: characters that
+    reverse a line, or control a terminal, must be escapes. Both forms parse to the same record.
+    Values that JSON does not have become their text.
     """
     line = json.dumps(record, ensure_ascii=False, default=str, separators=(",", ":"))
     if line.isprintable():
         return line
     line = json.dumps(record, default=str, separators=(",", ":"))
     return line.replace("\x7f", "\\u007f")
-
-
-def _written(moment: datetime | None) -> str | None:
-    return None if moment is None else timestamp(moment)

@@ -7,15 +7,15 @@
                            ▼
                      UnstartedQueue
 
-Two writes decide. Each is atomic, goes by the message id alone, and is never taken back:
+Two writes decide. Each is atomic, depends on the message id alone, and is never undone:
 
-    remember   PutItem with attribute_not_exists(message_id): the row {fingerprint, first_seen,
-               memory} is the first delivery's for good. Every later one gets it back unchanged.
-    start      StartExecution under the name that follows from the id: Step Functions starts one
-               execution of a name, for as long as it remembers it.
+    remember   PutItem with attribute_not_exists(message_id): the first delivery writes the row
+               {fingerprint, first_seen, memory}; every later one gets that row back unchanged.
+    start      StartExecution under the name derived from the id: Step Functions starts one
+               execution per name, for as long as it remembers the name.
 
 The row says *what* the id was first seen with; only the name says *whether* it was started. So a
-row of the same content never suppresses a delivery: every one of them asks StartExecution.
+row with the same content never suppresses a delivery: each of them calls StartExecution.
 
     A ─ remember ─ start ─ answer            started
     B ──────────────────────── remember ─ start: 200 as before, or AlreadyExists     suppressed
@@ -24,21 +24,21 @@ row of the same content never suppresses a delivery: every one of them asks Star
     B ──────────────── remember ─ start      a row, but no execution yet: B starts it
     A ──────────────────────────────── remember ─ start: AlreadyExists               suppressed
 
-    A ─ remember ─────────── start           side by side: whichever Step Functions hears first
-    B ──────── remember ─ start              starts it, and the other one is suppressed
+    A ─ remember ─────────── start           side by side: the call that reaches Step Functions
+    B ──────── remember ─ start              first starts it, and the other is suppressed
 
-    A ─ remember ─ start ─ ✗                 started, and nobody was told; SQS brings A back
+    A ─ remember ─ start ─ ✗                 started, but the answer is lost; SQS brings A back
     A ───────────────────── remember ─ start: AlreadyExists                          suppressed
 
-    A ─ remember(x) ─ start                  the same id with another content y, before or after
-    B ────── remember(y): the row says x     the start: a conflict, refused before it is started
+    A ─ remember(x) ─ start                  the same id with other content y, before or after
+    B ────── remember(y): the row says x     the start: a conflict, refused without a start
 
-A row stops a delivery only where the name could not be trusted to answer: it was written so long
-ago that Step Functions may have forgotten the name, or for another state machine's names, or by a
-ledger or a lease. Then nobody here knows whether the message was acted on, and a person decides.
+A row stops a delivery only where the name cannot answer: the row is so old that Step Functions may
+have forgotten the name, or it was written for another state machine, or by a ledger or a lease.
+Then the starter cannot know whether the message was acted on, and a person decides.
 
-Invariant: `start_message` returns only when the message's execution exists or the delivery has been
-handed on to UnstartedQueue. In every other case it raises, and SQS brings the delivery back.
+Invariant: `start_message` returns only once the message's execution exists or the delivery is in
+UnstartedQueue. Otherwise it raises, and SQS brings the delivery back.
 """
 
 from collections.abc import Callable, Mapping
@@ -58,25 +58,24 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_stepfunctions import SFNClient
 
-# Final for a message. ValidationException is so too: of a name or an input that is too long. An
-# operator's mistake it would be only with an ARN that is too long or a Distributed Map's, which
-# !Ref never gives; any other wrong ARN is InvalidArn or StateMachineDoesNotExist.
+# Trying again cannot help. ValidationException means that the name or the input is too long; it
+# could be about the ARN only if that were too long or a Distributed Map's, which !Ref never gives.
 # Source: StartExecution, API reference.
 _CANNOT_BE_STARTED = frozenset({"InvalidName", "InvalidExecutionInput", "ValidationException"})
 
 
 class Start(StrEnum):
-    """What became of a message that was not refused."""
+    """What happened to a message that was not refused."""
 
     STARTED = "started"
     SUPPRESSED = "suppressed"
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """How a delivery ended: `outcome` is a `Start`, or a `Refusal` that was handed on.
+class DeliveryResult:
+    """A handled delivery: started, suppressed, or refused and handed on.
 
-    `letter`: the dead letter that was posted, behind a lock.
+    `letter`: the dead letter that a consumer behind a lock posted.
     """
 
     outcome: Start | Refusal
@@ -86,14 +85,14 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the Fingerprints table remembers of a message id.
+    """A message id's row in the Fingerprints table.
 
     Attributes:
         fingerprint: of the content that the id was first seen with.
-        first_seen: when that was (UTC); the table has nothing else by which a time is decided.
-        memory: who knows whether it was acted on: the ARN of the state machine whose execution has
-            the id's name; or the lock that wrote the row. CloudFormation names a state machine anew
-            each time it makes one, so an ARN never stands for names that were forgotten.
+        first_seen: when that was, UTC.
+        memory: who knows whether the message was acted on: a state machine's ARN, or the lock that
+            wrote the row. CloudFormation gives every state machine it creates a new name, so one
+            ARN never stands for two sets of execution names.
     """
 
     fingerprint: str
@@ -104,18 +103,15 @@ class Row:
 def refusal_of(
     message: Message, known: Row, now: datetime, *, memory: str, names_remembered: timedelta
 ) -> Refusal | None:
-    """Whether a message whose id is known already must be refused.
+    """Why a message whose id has a row must be refused; None if StartExecution can decide.
 
     Args:
-        message: that was delivered.
-        known: the row of its id.
-        now: by this machine's clock. Days are compared, far coarser than any clock is wrong.
-        memory: the state machine that this starter starts executions of.
-        names_remembered: for so long after an id was first seen Step Functions is certain to
-            remember its execution's name, if it has one.
-
-    Returns:
-        None: the same message again, and StartExecution knows.
+        message: the delivered one.
+        known: its id's row.
+        now: by this machine's clock; clocks are wrong by far less than the days compared here.
+        memory: ARN of the state machine that this starter uses.
+        names_remembered: how long after an id was first seen Step Functions certainly still
+            remembers its execution's name.
     """
     since = timestamp(known.first_seen)
     if known.fingerprint != message.fingerprint:
@@ -139,13 +135,11 @@ def refusal_of(
 
 @dataclass(frozen=True, slots=True)
 class Starter:
-    """The starter and what it talks to.
+    """Starts each message once.
 
     Attributes:
-        reader: of messages.
-        dynamodb, table: the Fingerprints table.
-        stepfunctions, state_machine: by its ARN.
-        unstarted: takes what is refused.
+        table: the Fingerprints table.
+        state_machine: its ARN.
         names_remembered: see `refusal_of`.
         clock: this machine's, UTC.
     """
@@ -159,38 +153,37 @@ class Starter:
     names_remembered: timedelta
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def start_message(self, delivery: Delivery) -> End:
-        """Bring one delivery to its end.
+    def start_message(self, delivery: Delivery) -> DeliveryResult:
+        """Start a delivery's message, find that it is a duplicate, or hand the delivery on.
 
         Raises:
-            Exception: anything that leaves the end open; the delivery is not to be acknowledged.
+            Exception: none of these is certain; the delivery must not be acknowledged.
         """
         message = self.reader.read(delivery)
         if isinstance(message, Refusal):
             self.unstarted.hand_on(delivery, message)
-            return End(message, None)
+            return DeliveryResult(message, None)
         now = self.clock()
         known = self._remember(message, now)
-        outcome = self._refusal_of(message, known, now) or self._start(
-            message, first_seen_now=known is None
-        )
+        refusal = None
+        if known is not None:
+            refusal = refusal_of(
+                message,
+                known,
+                now,
+                memory=self.state_machine,
+                names_remembered=self.names_remembered,
+            )
+        outcome = refusal or self._start(message, first_seen_now=known is None)
         if isinstance(outcome, Refusal):
             self.unstarted.hand_on(delivery, outcome)
-        return End(outcome, message)
-
-    def _refusal_of(self, message: Message, known: Row | None, now: datetime) -> Refusal | None:
-        if known is None:
-            return None
-        return refusal_of(
-            message, known, now, memory=self.state_machine, names_remembered=self.names_remembered
-        )
+        return DeliveryResult(outcome, message)
 
     def _remember(self, message: Message, now: datetime) -> Row | None:
-        """Write the message's row unless its id has one; None: it was written now.
+        """Write the message's row, or return the one that its id already has.
 
-        The row that was there comes with the failed condition, at no further cost.
+        DynamoDB returns that row with the failed condition, so it costs no read.
         """
-        id_is_new = "attribute_not_exists(message_id)"
         try:
             self.dynamodb.put_item(
                 TableName=self.table,
@@ -200,14 +193,14 @@ class Starter:
                     "first_seen": {"S": timestamp(now)},
                     "memory": {"S": self.state_machine},
                 },
-                ConditionExpression=id_is_new,
+                ConditionExpression="attribute_not_exists(message_id)",
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
             row = error.response["Item"]  # type: ignore[typeddict-item]
-            seen = row["first_seen" if "first_seen" in row else "updated"]  # the latter: a lock's
+            seen = row["first_seen" if "first_seen" in row else "updated"]  # a lock has the latter
             return Row(
                 row["fingerprint"]["S"], datetime.fromisoformat(seen["S"]), row["memory"]["S"]
             )
@@ -216,12 +209,9 @@ class Starter:
     def _start(self, message: Message, *, first_seen_now: bool) -> Start | Refusal:
         """Start the message's execution, or find that it has one.
 
-        Args:
-            message: that may be started.
-            first_seen_now: it only helps to name the answer: while an execution runs, AWS answers
-                the same start again with 200 and the original's start date, so a date before the
-                call tells the duplicate. No decision rests on it.
-
+        While an execution runs, AWS answers the same start with 200 and the original start date. So
+        a date before this call means a duplicate, unless the id was `first_seen_now`. That only
+        chooses the label; no decision depends on it.
         Source: StartExecution, API reference (idempotent for Standard workflows).
         """
         asked_at = self.clock()
@@ -242,7 +232,7 @@ class Starter:
                     message.message_id,
                 )
             raise
-        # AWS gives milliseconds, so the comparison must not see microseconds.
+        # AWS answers in milliseconds.
         asked_at = asked_at.replace(microsecond=asked_at.microsecond // 1000 * 1000)
         was_running = not first_seen_now and answer["startDate"] < asked_at
         return Start.SUPPRESSED if was_running else Start.STARTED

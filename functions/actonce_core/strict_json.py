@@ -1,10 +1,10 @@
 """Strict JSON in, canonical JSON out.
 
-Invariant: two texts of one value give the same canonical bytes, and a text that two parsers could
-read differently is not read at all. Integers stay exact, so `1` and `1.0` are two values.
+Invariant: two texts of the same value give the same canonical bytes, and a text that two parsers
+could read differently is refused. Integers stay exact, so `1` and `1.0` are two values.
 
-Whoever sends the text chooses its shape; callers bound its size (`execution.MAX_INPUT_BYTES`), and
-within that no shape costs more than a fraction of a second (`tests/unit/test_hostile_bodies.py`).
+The sender chooses a text's shape. Callers bound its size (`execution.MAX_INPUT_BYTES`); within that
+bound no shape costs more than a fraction of a second (`tests/unit/test_hostile_bodies.py`).
 """
 
 import json
@@ -15,16 +15,16 @@ from typing import Any
 JsonValue = Any  # what json.loads returns; a recursive alias buys nothing a handler could use
 
 MAX_DEPTH = 100
-"""Arrays and objects inside one another. Some languages' parsers read no deeper, and where Python's
-own gives up depends on its version."""
+"""Nested arrays and objects. Some languages' parsers read no deeper, and the limit of Python's own
+depends on its version."""
 
 _MAX_DIGITS = 309
-"""Of the largest double before its point. `int` takes time that grows with the square of them."""
+"""Of the largest double, before the point. The time that `int` takes grows with their square."""
 
 _SURELY_KEPT = 15
-"""Significant digits that every double keeps (IEEE 754, DBL_DIG)."""
+"""Significant digits that a double always keeps (IEEE 754, DBL_DIG)."""
 
-# Possessive: no character is looked at twice.
+# Possessive, so that no character is matched twice.
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _NOT_BRACKETS = re.compile(r"[^][{}]++")
 
@@ -32,19 +32,19 @@ _NO_DOUBLE = "a number is too large for an IEEE 754 double, or has more digits t
 
 
 class NotJson(ValueError):
-    """The text is not strict JSON; the message says where and what, and never quotes the text."""
+    """The text is not strict JSON; the error says what and where, but never quotes the text."""
 
 
 def parse(text: str) -> JsonValue:
     """Parse strict JSON (RFC 8259, and RFC 7493 where that leaves a choice).
 
-    Refused beyond what `json.loads` refuses: `NaN` and the infinities, numbers that no IEEE 754
-    double holds (integers are held by their range, and stay exact), a name that stands twice in one
-    object, lone surrogates, more than `MAX_DEPTH` arrays and objects inside one another. Each of
-    them means different things to different parsers.
+    Parsers disagree about more than `json.loads` refuses. So this also refuses `NaN` and the
+    infinities, numbers that no IEEE 754 double holds (for integers only the range counts; they stay
+    exact), a name that occurs twice in an object, lone surrogates, and nesting deeper than
+    `MAX_DEPTH`.
 
     Raises:
-        NotJson: with one readable sentence, which never quotes the text: it is logged.
+        NotJson: with a sentence that never quotes the text, because it is logged.
     """
     if _is_too_deep(text):
         raise NotJson(f"nested deeper than {MAX_DEPTH} levels")
@@ -56,7 +56,7 @@ def parse(text: str) -> JsonValue:
             parse_constant=_refuse_constant,
             object_pairs_hook=_object,
         )
-        # A lone surrogate is in the text itself, or comes of an escape.
+        # A lone surrogate is in the text itself, or in a value by an escape.
         (canonical(value) if "\\u" in text else text).encode("utf-8")
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at")  # "Unterminated string starting at"
@@ -68,10 +68,7 @@ def parse(text: str) -> JsonValue:
 
 
 def canonical(value: JsonValue) -> str:
-    """Serialize with sorted names, no blanks and no needless escapes.
-
-    One value gives one text, whatever the order of its names was.
-    """
+    """Serialize with sorted names, no blanks and no needless escapes: one text per value."""
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
@@ -104,18 +101,17 @@ def _integer(digits: str) -> int:
 def _double(number: str) -> float:
     """Refuse a number whose digits a double does not keep.
 
-    Writers give a double's shortest text, or 17 digits of it, or its exact value; whatever is none
-    of these stands for another value than the nearest double.
+    Writers give a double's shortest text, 17 of its digits, or its exact value; any other text
+    means another value than the nearest double.
     """
     value = float(number)
     if len(number) <= _SURELY_KEPT and "e" not in number and "E" not in number:
         return value
     try:
         given = Decimal(number)
-    except InvalidOperation:  # an exponent that not even a decimal has
+    except InvalidOperation:  # an exponent beyond even a Decimal
         raise NotJson(_NO_DOUBLE) from None
-    # One after another: what is neither the shortest text nor refused has at least 16 digits, so
-    # short numbers, of which a body has most room for, cost one comparison.
+    # The cheapest first: short numbers, of which a body can hold the most, take one comparison.
     if (
         given == Decimal(repr(value))
         or given == Decimal(f"{value:.17g}")

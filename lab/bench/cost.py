@@ -1,10 +1,10 @@
-"""What a message, and a duplicate, costs each way: counted in memory, priced by a file.
+"""What a message, and a duplicate, costs each way: calls counted in memory, prices from a file.
 
     python -m lab.bench.cost
 
-Acts on one message on the services of the conformance suite, undisturbed, by the code that ships
-and the example's effect, and writes the tables of docs/strategies/cost.md from what that asked of
-AWS and from lab/bench/prices.json.
+Handles a message with the code that ships and the example's effect, undisturbed, on the services of
+the conformance suite. Writes the tables of docs/strategies/cost.md from the calls that it made and
+from lab/bench/prices.json.
 """
 
 import json
@@ -18,7 +18,13 @@ import typer
 
 from actonce.stack.embedded_folder import PROJECT
 from appointments import AppointmentBook
-from lab.conformance.stage import APPOINTMENTS_TABLE, TABLES, Stage, Way, process_message
+from lab.conformance.simulated_stack import (
+    APPOINTMENTS_TABLE,
+    TABLES,
+    SimulatedStack,
+    Way,
+    process_message,
+)
 from lab.conformance.ways.known import way
 from lab.conformance.world import World
 from lab.pages import table, with_tables
@@ -32,12 +38,12 @@ WAYS = {
     "lease": "lease-fenced",
     "powertools": "powertools-best",
 }
-"""By their names on the page, those of the conformance suite."""
+"""Names on the page, and the suite's ways."""
 
 BATCH_SIZES = (10, 1)
-"""Deliveries per batch: the most that the stack allows, and the fewest. Every batch is full."""
+"""Deliveries per batch, all batches being full: the most that the stack allows, and the fewest."""
 _SQS_REQUESTS_OF_A_BATCH = 3
-"""By AWS's rule, for a batch that is full: one to send it, one to receive it, one to delete it."""
+"""By AWS's rule a full batch takes three: to send it, to receive it, to delete it."""
 _UNIT_BYTES = 1024
 
 Prices = Mapping[str, Any]
@@ -46,13 +52,13 @@ Prices = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What one message takes.
+    """What a message takes.
 
     Attributes:
         requests: AWS requests that the functions make, by kind.
         transitions: of Step Functions: an execution's start, and each state entered.
-        written, read: units of DynamoDB, by AWS's rule, see `units`.
-        invoked: how often the effect's function is invoked; the consumer is once for each batch.
+        written, read: DynamoDB's units, see `units`.
+        invoked: how often the effect's function is invoked; the consumer is, once per batch.
     """
 
     requests: Counter[str]
@@ -63,13 +69,13 @@ class Count:
 
 
 def units(kind: str, request: Mapping[str, Any]) -> tuple[int, float]:
-    """Write and read units of a request of items that are not larger than a KB.
+    """Write and read units of a request for items of at most 1 KB.
 
     Raises:
-        ValueError: of this kind it is not known.
+        ValueError: the kind of request is unknown.
 
-    A write takes one, also if its condition fails, and each part of a transaction two; a consistent
-    read one, another one half of it.
+    A write takes one, even if its condition fails, and each part of a transaction two; a consistent
+    read takes one, any other half of it.
     Source: "DynamoDB read and write operations", AWS; that a ConditionCheck in a transaction is
     billed as a write of the item that it looks at was measured on DynamoDB in "What a conditional
     DynamoDB transaction actually costs", martinhicks.dev.
@@ -84,12 +90,12 @@ def units(kind: str, request: Mapping[str, Any]) -> tuple[int, float]:
 
 
 def count(one: Way, *, duplicate: bool) -> Count:
-    """What a message takes that is new and succeeds, or a duplicate of it, ten minutes later.
+    """What a new message that succeeds takes, or a duplicate of it, ten minutes later.
 
     Raises:
-        ValueError: it takes what nobody knows here, or has an item larger than a KB.
+        ValueError: a kind of request is unknown, or an item is larger than 1 KB.
     """
-    booking = replace(one, effect=lambda stage: AppointmentBook(stage.dynamodb, APPOINTMENTS_TABLE))
+    booking = replace(one, effect=lambda stack: AppointmentBook(stack.dynamodb, APPOINTMENTS_TABLE))
     if not duplicate:
         return _taken(booking, times=1)
     once, twice = _taken(booking, times=1), _taken(booking, times=2)
@@ -104,28 +110,28 @@ def count(one: Way, *, duplicate: bool) -> Count:
 
 def _taken(one: Way, *, times: int) -> Count:
     world = World(telling=True)
-    stage = Stage(world, one, process_message())
+    stack = SimulatedStack(world, one, process_message())
     for number in range(times):
-        stage.send("a", after=number * 600_000)
+        stack.send("a", after=number * 600_000)
     with one.installed(world):
         world.run()
     for name in TABLES:
-        if any(len(json.dumps(item)) > _UNIT_BYTES for item in stage.tables.items(name)):
+        if any(len(json.dumps(item)) > _UNIT_BYTES for item in stack.tables.items(name)):
             raise ValueError(f"An item of {name} may be larger than a KB.")
-    of_tables = [units(kind, request) for kind, request in stage.dynamodb.calls]
-    calls = stage.dynamodb.calls + stage.stepfunctions.calls + stage.sqs.calls
+    of_tables = [units(kind, request) for kind, request in stack.dynamodb.calls]
+    calls = stack.dynamodb.calls + stack.stepfunctions.calls + stack.sqs.calls
     kinds = Counter(kind for kind, _ in calls)
     told = Counter(event.what.partition(" ")[0] for event in world.story)
     return Count(
         requests=kinds,
-        transitions=len(stage.executions.inputs) + told["enters"],
+        transitions=len(stack.executions.inputs) + told["enters"],
         written=sum(written for written, _ in of_tables),
         read=sum(read for _, read in of_tables),
         invoked=told["invokes"],
     )
 
 
-# A column of the page, the price that it goes by, and how many of that a message has in a batch.
+# A column of the page, its price, and how many of that a message takes in a batch of some size.
 _BILLED: tuple[tuple[str, str, Callable[[Count, int], float]], ...] = (
     ("Step Functions", "state_transition", lambda count, _: count.transitions),
     ("DynamoDB", "write_request_unit", lambda count, _: count.written),
@@ -136,7 +142,7 @@ _BILLED: tuple[tuple[str, str, Callable[[Count, int], float]], ...] = (
 
 
 def dollars_per_million(count: Count, batch: int, prices: Prices) -> dict[str, float]:
-    """What a million such messages cost in batches of that size, by column; and `total`."""
+    """What a million such messages cost in batches of this size, by column; and `total`."""
     dollars = {column: 0.0 for column, *_ in _BILLED}
     for column, price, number in _BILLED:
         # Dollars of a million units, times units of a message: dollars of a million messages.
@@ -170,7 +176,7 @@ def _dollars(counts: Mapping[str, Count], prices: Prices) -> str:
 
 
 def _cents(dollars: float) -> str:
-    # From its decimals, not its bits: half a cent is rounded up as people do.
+    # By its decimals, so that half a cent is rounded up.
     return str(Decimal(f"{dollars:.6f}").quantize(Decimal("0.01"), ROUND_HALF_UP))
 
 

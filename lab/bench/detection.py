@@ -1,12 +1,12 @@
-"""How long a second effect stays unknown: from its row to the alarm, on the embedded AWS.
+"""How long a second effect stays unnoticed: from its row to the alarm, on the embedded AWS.
 
     python -m lab.bench.detection [--rounds 10] [--messages 100]
 
-Each round a second effect of another message is written behind the stack's back. Then comes what a
-slot is: the day's records are collected and put into their bucket, and the audit's state machine
-runs with its job on this machine. The round ends when the alarm topic has told. On AWS there are
-besides: the time to the next slot and the five minutes before it, what Firehose gathers, the
-export, and the start of a job on EMR Serverless.
+Each round writes a second effect of another message without the stack. Then a slot follows: the
+day's records are collected and put into their bucket, and the audit's state machine runs its job on
+this machine. The round ends with the message from the alarm topic. On AWS add the time to the next
+slot and the five minutes before it, Firehose's buffering, the export, and the start of a job on EMR
+Serverless.
 """
 
 import gzip
@@ -41,7 +41,7 @@ _STEPS = ("collect and put", "slot to alarm", "whole")
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """The audited example on an embedded AWS, and a queue that hears its alarm topic.
+    """The audited example on an embedded AWS, and a queue subscribed to its alarm topic.
 
     Attributes:
         folder: for what is collected.
@@ -75,7 +75,7 @@ class Audited:
         return cls(state, stack, queue, folder / "records")
 
     def perform(self, messages: list[str]) -> None:
-        """Have messages acted on, each once."""
+        """Send messages, and wait until each was acted on."""
         for message_id in messages:
             body = json.dumps({"message_id": message_id})
             self.stack.sqs.send_message(QueueUrl=self.stack.requests_queue, MessageBody=body)
@@ -90,7 +90,7 @@ class Audited:
         )["Items"]
 
     def repeat_effect(self, message_id: str) -> None:
-        """Write a second effect of a message, as something that goes past the stack does."""
+        """Write a second effect of a message, as something outside the stack would."""
         item = self.effects_of(message_id)[0]
         self.stack.dynamodb.put_item(
             TableName=self.stack.appointments_table,
@@ -120,22 +120,22 @@ class Audited:
             input=json.dumps(at),
         )
 
-    def has_told(self, said: str) -> bool:
-        """Whether the alarm topic has told this just now."""
-        heard = self.stack.sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10)
-        messages = heard.get("Messages", [])
+    def has_alarm(self, text: str) -> bool:
+        """Whether the alarm topic has just published a message with this text."""
+        received = self.stack.sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10)
+        messages = received.get("Messages", [])
         for message in messages:
             self.stack.sqs.delete_message(
                 QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"]
             )
-        return any(said in json.loads(message["Body"])["Message"] for message in messages)
+        return any(text in json.loads(message["Body"])["Message"] for message in messages)
 
 
 def rounds(audited: Audited, messages: int, count: int) -> Iterator[dict[str, float]]:
     """The seconds of each round, by its steps.
 
     Raises:
-        Failed: nothing was told, or the messages did not come to rest.
+        Failed: an alarm is missing, or a message was not acted on.
     """
     audited.perform([f"message-{number}" for number in range(messages)])
     for number in range(count):
@@ -144,8 +144,8 @@ def rounds(audited: Audited, messages: int, count: int) -> Iterator[dict[str, fl
         audited.put_records(now)
         put = time.monotonic()
         audited.start_slot(f"audit-round-{number}", now)
-        said = f"{number + 1} acted on more than once"
-        _wait(lambda said=said: audited.has_told(said))  # type: ignore[misc]
+        text = f"{number + 1} acted on more than once"
+        _wait(lambda text=text: audited.has_alarm(text))  # type: ignore[misc]
         ended = time.monotonic()
         _SAY.print(f"round {number + 1} of {count}: {ended - began:.1f} s", style="dim")
         yield dict(zip(_STEPS, (put - began, ended - put, ended - began), strict=True))
@@ -155,12 +155,12 @@ def _wait(predicate: Callable[[], bool]) -> None:
     deadline = time.monotonic() + _LONGEST_SECONDS
     while not predicate():
         if time.monotonic() > deadline:
-            raise Failed(f"It has not come for {_LONGEST_SECONDS:.0f} s.")
+            raise Failed(f"It did not happen within {_LONGEST_SECONDS:.0f} s.")
         time.sleep(_POLL_SECONDS)
 
 
 def figures(found: list[dict[str, float]]) -> list[dict[str, Any]]:
-    """Seconds of each step: median and 99th percentile (of few rounds the longest)."""
+    """Seconds of each step: median and 99th percentile (for few rounds the longest)."""
     rows = []
     for step in _STEPS:
         taken = sorted(one[step] for one in found)

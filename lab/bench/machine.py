@@ -1,4 +1,4 @@
-"""What a benchmark ran on, which every one of them prints with its figures."""
+"""The machine that a benchmark ran on; every benchmark prints it with its figures."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def machine(*packages: str) -> dict[str, Any]:
-    """Cores, load of the last minute, platform, and versions of packages."""
+    """Cores, load of the last minute, platform, and the packages' versions."""
     return {
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),

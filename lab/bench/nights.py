@@ -1,12 +1,11 @@
-"""A night's audit of one day among many: seconds of CPU beside that day alone.
+"""A night's audit of one day among many: seconds of CPU, compared with that day alone.
 
     python -m lab.bench.nights [--messages 3000] [--days 1,30,100] [--from-raw 30]
 
-Makes seeded days of JSON Lines, and judges the last of them: in a folder of its own, with what was
-kept of so many days before it, and from all their records. Each is `actonce audit` as a person or
-a job runs it, from its start to its page, in a process of its own; CPU seconds are those of all its
-processes. The rows of a night must be those of the judgement from the records: exit status 1 if
-they are not.
+Makes seeded days of JSON Lines and audits the last of them: alone in its folder, with the cached
+days before it, and from all days' records. Each time `actonce audit` runs from its start to its
+page, in its own process; the CPU seconds are those of all its processes. An audit with cached days
+must give the same rows as one from the records; otherwise the exit status is 1.
 """
 
 import contextlib
@@ -34,8 +33,8 @@ _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 
 
 def _cpu_of(command: Sequence[str]) -> tuple[subprocess.CompletedProcess[str], float]:
-    """Run a command and wait for everything that it leaves behind; seconds of CPU of all of it."""
-    # What a command leaves behind, a JVM, becomes this process' own, so that its end is told here.
+    """Run a command, wait for all its descendants, and return the CPU seconds of all of them."""
+    # A JVM that outlives the command becomes this process's child, so that it can be waited for.
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -50,7 +49,7 @@ def audited(root: Path, out: Path, day: str, *more: str) -> dict[str, Any]:
     """Measure one audit: how many days' records it read, and its seconds of CPU.
 
     Raises:
-        SystemExit: it did not come to its end.
+        SystemExit: it failed.
     """
     actonce = str(Path(sys.executable).with_name("actonce"))
     command = [actonce, "audit", str(root), "--day", day, "--out", str(out), "--json", *more]
@@ -83,7 +82,7 @@ def main(
             shutil.copytree(stream / f"dt={last}", alone / stream.name / f"dt={last}")
         nights: list[dict[str, Any]] = []
         wrong = 0
-        audited(root, out, last)  # all days are kept from here on
+        audited(root, out, last)  # all days are cached from here on
         size = sum(file.stat().st_size for file in (out / "cache").rglob("*") if file.is_file())
         for _ in range(runs):
             only = place / "out-alone"

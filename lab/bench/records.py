@@ -1,9 +1,9 @@
-"""Seeded records of many messages, with the verdict that each was planted for.
+"""Seeded records of many messages, with the verdict that each deserves.
 
     python -m lab.bench.records FOLDER [--messages N] [--days N] [--seed N]
 
-Knows nothing of the audit: what a verdict looks like in the streams is told here once more. About
-6.5 events come from one message; duplicates are skewed, most messages have none and a few hundreds.
+Independent of the audit: what a verdict looks like in the streams is written here once more. A
+message has about 6.5 events. Duplicates are skewed: most messages have none, a few have hundreds.
 """
 
 import gzip
@@ -21,13 +21,13 @@ import typer
 
 FIRST_DAY = datetime(2026, 1, 5, tzinfo=UTC)
 DAY_MS = 86_400_000
-QUIET_MS = 2 * 3_600_000  # nobody begins at the end of a day, so that silence can be told
+QUIET_MS = 2 * 3_600_000  # no message begins at the end of a day, so that silence means lost
 
 Fields = Callable[[str], dict[str, Any]]
-"""What a record says besides, of the message with an id."""
+"""The other fields of a record, by the message's id."""
 
 Event = tuple[str, int, int, Fields]
-"""A stream; milliseconds after the message was born, at least and at most; and its fields."""
+"""A stream; least and most milliseconds after the message was first sent; and the fields."""
 
 
 def _hash(text: str, digits: int) -> str:
@@ -101,7 +101,7 @@ PLANS: dict[str, tuple[str, tuple[Event, ...]]] = {
     "in_flight": ("in_flight", _BEGUN),
 }
 # fmt: on
-"""How a message is planted: the verdict that it deserves, and its records."""
+"""Kinds of message: the verdict that each deserves, and its records."""
 
 _PLAIN = 0.97  # share of messages that are simply performed
 
@@ -110,13 +110,13 @@ def write(root: Path, messages: int, days: int = 1, seed: int = 1) -> int:
     """Write the streams, a gzip file of lines for each day, and the verdicts to `truth_of(root)`.
 
     Args:
-        root: a folder; it is made.
-        messages: that are born a day; every plan occurs if they are 15 or more.
+        root: a folder, which is created.
+        messages: a day; every plan occurs if there are 15 or more.
         days: from `FIRST_DAY` on; a message may be sent again up to three days later.
-        seed: of what is drawn.
+        seed: of the random numbers.
 
     Returns:
-        How many events they are.
+        The number of events.
     """
     random, events, end = Random(seed), 0, days * DAY_MS - 1000
     lines: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
@@ -148,7 +148,7 @@ def _plans(messages: int, random: Random) -> list[str]:
 
 
 def _sent_again(random: Random) -> Iterator[Event]:
-    """About a quarter is sent again, a few messages very often."""
+    """About a quarter of the messages is sent again, a few of them very often."""
     for _ in range(min(int(random.paretovariate(1.9)) - 1, 500)):
         later = round(math.exp(random.uniform(math.log(500), math.log(3 * DAY_MS))))
         yield _sent(later)
@@ -156,7 +156,7 @@ def _sent_again(random: Random) -> Iterator[Event]:
 
 
 def _line(stream: str, time: str, told: dict[str, Any]) -> str:
-    """A line as the part writes it; an effect as a DynamoDB export has it."""
+    """A line as its writer writes it; an effect as in a DynamoDB export."""
     if stream != "effects":
         return json.dumps({"stream": stream, "version": 1, "at": time, **told})
     texts = {**told, "practice": "main", "booked_at": time, "request": "{}"}
@@ -172,7 +172,7 @@ def _put(root: Path, stream: str, day: str, lines: list[str]) -> int:
 
 
 def truth_of(folder: Path) -> Path:
-    """The verdicts that were planted, as JSON Lines: beside the records, of which they are none."""
+    """The file of the deserved verdicts, JSON Lines, beside the folder of the records."""
     return folder.with_name(f"{folder.name}-truth.jsonl")
 
 
@@ -182,7 +182,7 @@ def main(
     days: Annotated[int, typer.Option(min=1)] = 1,
     seed: int = 1,
 ) -> None:
-    """Write the streams under FOLDER, and the planted verdicts beside it, FOLDER-truth.jsonl."""
+    """Write the streams under FOLDER, and the verdicts that they deserve to FOLDER-truth.jsonl."""
     print(f"{write(folder, messages, days, seed):,} events of {messages * days:,} messages")
 
 

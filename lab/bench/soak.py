@@ -1,13 +1,13 @@
-"""Everything at once: many faults, every failure in turn, all functions killed again and again.
+"""Everything at once: many faults, each failure in turn, and all functions killed repeatedly.
 
     timeout -s INT 7200 python -m lab.bench.soak [--messages 10000] [--kills 20]
     python -m lab.bench.soak --messages 300 --kills 0 --failure throttled --spell-seconds 60
 
-A fifth of the messages is sent again. Runs on an embedded AWS of its own, taken down at the end.
-When all has come to rest, every other dead letter is tried again, and the audit counts from the
+A fifth of the messages is sent again. It runs on its own embedded AWS, which it takes down at the
+end. Once all is at rest, every other dead letter is tried again, and the audit counts from the
 records. Exit status 1 if a message was acted on twice, lost or exiled, if the two counts differ, if
-there were fewer kills or failures than asked for, or if it did not come to rest; the records are
-then kept, to be looked into, and so they are if it is interrupted.
+there were fewer kills or failures than requested, or if it did not come to rest. Then, and if it is
+interrupted, the records are kept.
 """
 
 import contextlib
@@ -39,14 +39,14 @@ from lab.bench.machine import machine
 from pipeline.spark.java import use_java
 
 QUIET_SECONDS = 900
-"""Longest wait for anything to move; longer than the longest back-off."""
+"""Longest wait for progress; longer than the longest back-off."""
 
 _PAUSE_SHARE = 0.5
 _SAY = Console(stderr=True)
 _RECORDS = PROJECT / ".actonce" / "soak-records"
 _PARAMETERS = {
     "MaximumConcurrency": "4",
-    # What overruns its time-out is waited for.
+    # An effect that overruns its time-out is waited for.
     "EffectTimeoutSeconds": "6",
 }
 
@@ -60,7 +60,7 @@ def _rule(call: str, meets: Any, body: str = "", quota: Sequence[float] | None =
 
 
 def _provider(quota: Sequence[float] | None = None) -> Any:
-    """What the effect calls is a practice's book; one that is down is a book that is closed."""
+    """The effect's provider is a practice's book; a provider that is down is a closed book."""
     closed = (400, f"{_OF_DYNAMODB}ConditionalCheckFailedException")
     return _rule(f"{_DYNAMODB}UpdateItem", closed, f'"{BOOK_KEY}"', quota)
 
@@ -91,16 +91,16 @@ FAILURES: dict[str, list[Any]] = {
 
 @dataclass(slots=True)
 class Trouble:
-    """What is done to a run, by a thread of its own, until it is over.
+    """Disturbs a run, in its own threads, until the run is over.
 
     Attributes:
-        kills: how often all functions are killed, evenly over the messages that are done.
-        failures: one after the other, each for `spell_seconds`, with a pause after each; again and
-            again until all kills are done.
-        killed: processes, one number for each time.
-        had: names of the failures that there were; each meets what is called in its time.
-        did_not_pass: calls, by name.
-        error: what ended it before its time.
+        kills: how often to kill all functions, evenly over the messages that are done.
+        failures: one after another, each for `spell_seconds` and with a pause after it; repeated
+            until all kills are done.
+        killed: how many processes each kill ended.
+        had: names of the failures so far.
+        did_not_pass: failed calls, by name.
+        error: the exception that ended it early.
     """
 
     paths: Paths
@@ -116,7 +116,7 @@ class Trouble:
 
     @contextlib.contextmanager
     def made(self, _: Stack) -> Iterator[None]:
-        """Make it while the context is open."""
+        """Disturb while the context is open."""
         with ThreadPoolExecutor(2) as threads:
             work = [threads.submit(self._change_failure), threads.submit(self._kill)]
             try:
@@ -134,7 +134,7 @@ class Trouble:
             if self.over.wait(0.2):
                 return
         turns = 0
-        # With the last kill most is done; what still waits is to get through.
+        # At the last kill most messages are done; the rest must get through undisturbed.
         while turns == 0 or len(self.killed) < self.kills:
             for name in self.failures:
                 _SAY.print(name, style="dim")
@@ -156,7 +156,7 @@ class Trouble:
             stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
             asked = time.monotonic()
             done = len(records.execution_names(stack, "SUCCEEDED"))
-            took = time.monotonic() - asked  # of many it is much work for the embedded AWS
+            took = time.monotonic() - asked  # listing many is much work for the embedded AWS
             due = (len(self.killed) + 0.5) / self.kills * self.messages * 0.9
             if done >= due:
                 self.killed.append(functions.kill(state))
@@ -164,7 +164,7 @@ class Trouble:
 
 
 def report(result: Result, trouble: Trouble) -> dict[str, Any]:
-    """What a run said, and whether that is good."""
+    """A run's result, and whether it is good."""
     outcome = result.outcome
     differences = ["not audited"] if result.second is None else result.second.differences
     not_had = set(trouble.failures) - trouble.had
@@ -200,7 +200,7 @@ def main(
     seed: Annotated[int, typer.Option()] = 1,
     strategy: Annotated[Strategy, typer.Option()] = Strategy.STEP_FUNCTIONS,
 ) -> None:
-    """Run it and print what it said, a JSON object."""
+    """Run it and print the result, a JSON object."""
     if unknown := set(failure or ()) - set(FAILURES):
         raise typer.BadParameter(f"No {', '.join(unknown)}: there are {', '.join(FAILURES)}.")
     told: dict[str, Any] = {"machine": machine("ministack", "boto3"), "good": False}

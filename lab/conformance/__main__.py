@@ -3,10 +3,10 @@
     python -m lab.conformance [--way NAME] [--hazard NAME] [--story] [--json]
     python -m lab.conformance --write
 
-Walks every schedule of every way against every hazard, and prints a line for each pair as soon as
-it is known. The code that ships runs in these processes, on services in memory; nothing is
-deployed. Exit status: 0, this project's ways did what their pages say; 1, one did not, or a walk
-was given up; 2, wrong use.
+Walks every schedule of every way against every hazard, and prints a line for each pair. The code
+that ships runs in this process and its children, on services in memory; nothing is deployed. Exit
+status: 0, this project's ways did what their pages say; 1, one did not, or a walk was given up; 2,
+wrong use.
 """
 
 import json
@@ -18,7 +18,7 @@ import typer
 
 from lab.conformance import found, page, suite
 from lab.conformance.hazards import SCENARIOS, scenario
-from lab.conformance.trial import Trial, told
+from lab.conformance.trial import Trial, story_lines
 from lab.conformance.ways.known import WAYS
 
 
@@ -35,7 +35,7 @@ def main(
     trials: list[Trial] = []
     for trial in suite.run(_cells(way, hazard), processes=os.cpu_count() or 1):
         trials.append(trial)
-        lines = told(trial.story) if story else []
+        lines = story_lines(trial.story) if story else []
         if as_json:
             more = {"complete": trial.is_complete} | ({"story": lines} if story else {})
             print(json.dumps(found.as_json(trial) | more), flush=True)
@@ -50,8 +50,8 @@ def main(
     raise typer.Exit(int(bool(surprises)))
 
 
-def _cells(ways: list[str] | None, hazards: list[str] | None) -> list[suite.Cell]:
-    """The published pairs of these, or of all; and each pair that is named whole."""
+def _cells(ways: list[str] | None, hazards: list[str] | None) -> list[suite.Pair]:
+    """The published pairs of these or of all; a pair named in full need not be published."""
     for asked, known in ((ways, WAYS), (hazards, SCENARIOS)):
         names = [one.name for one in known]
         if unknown := set(asked or ()) - set(names):
@@ -67,8 +67,8 @@ def _cells(ways: list[str] | None, hazards: list[str] | None) -> list[suite.Cell
 
 
 def _line(trial: Trial) -> str:
-    kinds = found.Cell.of(trial).ends.items()
-    ended = ", ".join(f"{kind.name.lower()} {count:,}" for kind, count in kinds)
+    counts = trial.counts.items()
+    ended = ", ".join(f"{kind.name.lower()} {count:,}" for kind, count in counts)
     worst = trial.worst.kind.name.lower()
     worst += ", out of order" if trial.worst.is_out_of_order else ""
     return f"{trial.way:22} {trial.scenario:20} {worst:22} {trial.schedules:>8,}: {ended}"

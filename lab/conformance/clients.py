@@ -1,4 +1,4 @@
-"""boto3-shaped clients: each call is a step, at which the service may fail as AWS's do."""
+"""Clients with boto3's interface: each call is a step, which may fail as AWS's calls do."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from lab.conformance import dynamodb
-from lab.conformance.process import Hazard, NotKnownHere
+from lab.conformance.process import Hazard, Unsupported
 from lab.conformance.world import World
 
 _READS = frozenset({"get_item", "query"})
@@ -17,11 +17,11 @@ _READS = frozenset({"get_item", "query"})
 class Client:
     """A client of one service.
 
-    Hazards: throttled; the answer lost; the answer lost and the call repeated by the SDK, which is
-    what botocore does by itself. A read that is lost or repeated is no other than one throttled.
+    Hazards: throttled; the answer lost; the answer lost and the call repeated, as botocore does by
+    itself. For a read the latter two are the same as throttling.
 
     Attributes:
-        calls: each one that the service did or refused: its name, and its request.
+        calls: name and request of each call that reached the service.
     """
 
     exceptions = SimpleNamespace(
@@ -40,7 +40,7 @@ class Client:
         api_name = "".join(word.capitalize() for word in operation.split("_"))
         act = getattr(self._service, operation, None)
         if act is None:
-            raise NotKnownHere(api_name)
+            raise Unsupported(api_name)
 
         def call(**request: Any) -> Any:
             def now() -> Any:
@@ -71,23 +71,20 @@ class Client:
 
 
 def _quietly(act: Callable[[], Any]) -> None:
-    with suppress(ClientError):  # the caller never hears of it
+    with suppress(ClientError):  # the answer is lost
         act()
 
 
 def _described(request: Mapping[str, Any]) -> str:
-    """A request in one line: where, which, and on what condition."""
+    """A request in one line: where, what, and on what condition."""
     if "TransactItems" in request:
         inner = [action for item in request["TransactItems"] for action in item.values()]
         return " and ".join(map(_described, inner))
-    if "QueueUrl" in request:
-        return str(request["QueueUrl"])
-    if "name" in request:
-        return str(request["name"])
     if "Updates" in request:
         return ", ".join(f"{one['Action']} {one.get('Name')}" for one in request["Updates"])
-    if "DurableExecutionName" in request:
-        return str(request["DurableExecutionName"])
+    for name in ("QueueUrl", "name", "DurableExecutionName"):
+        if name in request:
+            return str(request[name])
     text = f"{request.get('TableName')} {row(request.get('Key') or request.get('Item') or {})}"
     if update := request.get("UpdateExpression"):
         text += f" {_filled(update, request)}"
@@ -97,7 +94,7 @@ def _described(request: Mapping[str, Any]) -> str:
 
 
 def _filled(expression: str, request: Mapping[str, Any]) -> str:
-    """An expression with what its placeholders stand for."""
+    """An expression, its placeholders filled in."""
     meant = dict(request.get("ExpressionAttributeNames") or {})
     for token, value in (request.get("ExpressionAttributeValues") or {}).items():
         meant[token] = _short(next(iter(value.values())))
@@ -107,9 +104,9 @@ def _filled(expression: str, request: Mapping[str, Any]) -> str:
 
 
 def row(item: Mapping[str, Mapping[str, Any]]) -> str:
-    """An item as a person reads it."""
-    told = [f"{name}={_short(next(iter(value.values())))}" for name, value in item.items()]
-    return f"{{{', '.join(told)}}}"
+    """An item, for people."""
+    fields = [f"{name}={_short(next(iter(value.values())))}" for name, value in item.items()]
+    return f"{{{', '.join(fields)}}}"
 
 
 def _short(value: object) -> str:

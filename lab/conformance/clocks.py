@@ -1,4 +1,4 @@
-"""The world's clock for a module that reads the clock by itself."""
+"""The world's clock, for a module that reads `datetime`."""
 
 from datetime import datetime, tzinfo
 
@@ -6,7 +6,7 @@ from lab.conformance.world import World
 
 
 def virtual_datetime(world: World) -> type[datetime]:
-    """A `datetime` whose `now` is the wall clock of the process that asks."""
+    """A `datetime` whose `now` is the calling process's wall clock."""
 
     class VirtualDatetime(datetime):
         @classmethod

@@ -1,9 +1,9 @@
-"""Lambda durable functions in memory: starts by name, checkpoints, and invocations until the end.
+"""Lambda durable functions in memory: starts by name, checkpoints, and repeated invocations.
 
-What AWS documents: "Idempotency" and "Retries for Lambda durable functions", Developer Guide, and
-the API reference of Lambda. What it leaves open is as AWS's own test runner has it
-(`aws-durable-execution-sdk-python-testing` 1.4.0): an invocation that failed is made again after 5
-s. No invocation begins while another one of its execution is at work.
+Sources: "Idempotency" and "Retries for Lambda durable functions", Developer Guide, and the API
+reference of Lambda. Where these are silent, as in AWS's own test runner
+(`aws-durable-execution-sdk-python-testing` 1.4.0): a failed invocation is repeated after 5 s. An
+execution has at most one invocation at a time.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from lab.conformance.process import Ended, NotKnownHere, Process
+from lab.conformance.process import Process, ProcessResult, Unsupported
 from lab.conformance.world import World
 
 AGAIN_AFTER = 5_000
@@ -22,12 +22,12 @@ AGAIN_AFTER = 5_000
 DAY = 24 * 3_600_000
 
 DurableHandler = Callable[[dict[str, Any], Any], dict[str, Any]]
-"""What `@durable_execution` makes of a function: takes event and context, returns its status."""
+"""A function decorated by `@durable_execution`: takes event and context, returns its status."""
 
 
 @dataclass(slots=True)
 class _Execution:
-    """`due`: for each operation that waits, until when; `last`: a checkpoint's token and answer."""
+    """`due`: when each waiting operation goes on; `last`: the last checkpoint, token and answer."""
 
     payload: str
     operations: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -44,10 +44,10 @@ class DurableFunctions:
 
     Attributes:
         world: in which it runs.
-        failed: takes the payload of an execution that failed, as the function's dead-letter queue.
+        failed: receives the payload of a failed execution, like the function's dead-letter queue.
         timeout: milliseconds after which Lambda ends an invocation.
-        handler: the function; each invocation makes it anew.
-        retention: days after its end for which an execution is remembered, and its name with it.
+        handler: makes the function, for each invocation.
+        retention: days for which an execution and its name are remembered after its end.
     """
 
     world: World
@@ -79,14 +79,14 @@ class DurableFunctions:
     def checkpoint_durable_execution(self, **request: Any) -> dict[str, Any]:
         """See CheckpointDurableExecution, API reference.
 
-        What botocore repeats has the client token that it was given, and so the first answer.
+        A call that botocore repeats has the same token, and gets the first answer.
         """
         execution = self._executions[request["DurableExecutionArn"]]
         token = request["CheckpointToken"]
         if execution.last is not None and execution.last[0] == token:
             return execution.last[1]
         if token != str(execution.token):
-            raise NotKnownHere(f"checkpoint token {token}")
+            raise Unsupported(f"checkpoint token {token}")
         changed = [self._apply(execution, update) for update in request["Updates"]]
         execution.token += 1
         answer = {
@@ -104,7 +104,7 @@ class DurableFunctions:
         if (kind, action) == ("WAIT", "START"):
             execution.due[number] = self.world.now + update["WaitOptions"]["WaitSeconds"] * 1000
         elif kind != "STEP":
-            raise NotKnownHere(f"{kind} {action}")
+            raise Unsupported(f"{kind} {action}")
         elif action == "RETRY":
             seconds = update["StepOptions"]["NextAttemptDelaySeconds"]
             execution.due[number] = self.world.now + seconds * 1000
@@ -121,7 +121,7 @@ class DurableFunctions:
         return closed is not None and self.world.now - closed > self.retention * DAY
 
     def _begin(self, name: str) -> None:
-        """Invoke the function, with what was written down by now."""
+        """Invoke the function, with all checkpoints so far."""
         execution = self._executions[name]
         execution.token += 1
         execution.invocations += 1
@@ -136,13 +136,13 @@ class DurableFunctions:
             "CheckpointToken": str(execution.token),
             "InitialExecutionState": {"Operations": [first, *execution.operations.values()]},
         }
-        told = json.dumps(event)
+        text = json.dumps(event)
 
         def handle() -> dict[str, Any]:
-            self.world.observe(told)
+            self.world.observe(text)
             assert self.handler is not None  # noqa: S101 - who starts one has deployed it
-            answer = self.handler()(json.loads(told), SimpleNamespace(aws_request_id=name))
-            # Before its answer is heard it may still crash.
+            answer = self.handler()(json.loads(text), SimpleNamespace(aws_request_id=name))
+            # Before its answer arrives it may still crash.
             self.world.step("answers", lambda: None)
             return answer
 
@@ -150,7 +150,7 @@ class DurableFunctions:
         process = Process(f"invocation {name}.{execution.invocations}", deadline=deadline)
         self.world.spawn(process, handle, lambda ended: self._end(name, ended))
 
-    def _end(self, name: str, ended: Ended) -> None:
+    def _end(self, name: str, ended: ProcessResult) -> None:
         execution = self._executions[name]
         status = ended.value["Status"] if ended.value else None
         self.world.tell("Lambda", f"hears of {name}", str(status or ended))

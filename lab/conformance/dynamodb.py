@@ -1,8 +1,8 @@
-"""DynamoDB in memory: items, and the conditional writes that the ways rest on.
+"""DynamoDB in memory: items and conditional writes.
 
-What an expression means is moto's to say; what it said is kept, for runs repeat each other, and
-moto takes a millisecond for it. What this does not know it refuses, so that no way is tried on a
-database that only looks right.
+moto evaluates the expressions, which takes it a millisecond each; its results are cached, because
+runs repeat each other. Anything unsupported is refused, so that no way is tried on a database that
+only looks right.
 """
 
 import json
@@ -17,7 +17,7 @@ from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.dynamo_type import Item as MotoItem
 
-from lab.conformance.process import NotKnownHere
+from lab.conformance.process import Unsupported
 
 Value = Mapping[str, Any]
 """A value as DynamoDB has it: `{"S": "text"}`."""
@@ -49,7 +49,6 @@ _KNOWN = {
     "ConditionCheck": _CONDITIONAL | {"Key"},
 }
 """Every read is consistent, and one page."""
-
 
 _REFUSALS = (MockValidationException, KeyError, ValueError)
 
@@ -105,7 +104,7 @@ class DynamoDB:
             "UPDATED_NEW": {name: new[name] for name in new if new[name] != before.get(name)},
         }
         if request.get("ReturnValues", "NONE") not in answers:
-            raise NotKnownHere(f"UpdateItem: ReturnValues {request['ReturnValues']}")
+            raise Unsupported(f"UpdateItem: ReturnValues {request['ReturnValues']}")
         attributes = answers[request.get("ReturnValues", "NONE")]
         return {"Attributes": attributes} if attributes else {}
 
@@ -155,7 +154,7 @@ class DynamoDB:
         return table, tuple(attributes[name]["S"] for name in self._keys[table])
 
     def _check(self, operation: str, request: Request) -> str | None:
-        """The item that is there, its condition being met."""
+        """The present item, if the request's condition is met."""
         _refuse_unknown(operation, request)
         attributes = request.get("Item") or request["Key"]
         old = self._items.get(self._place(request["TableName"], attributes))
@@ -176,7 +175,7 @@ class DynamoDB:
 def _refuse_unknown(operation: str, request: Request) -> None:
     unknown = request.keys() - _KNOWN.get(operation, set())
     if unknown:
-        raise NotKnownHere(f"{operation}: {sorted(unknown)}")
+        raise Unsupported(f"{operation}: {sorted(unknown)}")
 
 
 def _text(part: Mapping[str, Any]) -> str:
@@ -184,7 +183,7 @@ def _text(part: Mapping[str, Any]) -> str:
 
 
 def _asked(request: Request, expression: str, **more: Any) -> str:
-    """An expression of a request, and what its placeholders stand for."""
+    """An expression of a request, with its names and values, as JSON."""
     names, values = (request.get(f"ExpressionAttribute{kind}", {}) for kind in ("Names", "Values"))
     return _text({"expression": request[expression], "names": names, "values": values, **more})
 
@@ -199,12 +198,12 @@ def _holds(asked: str, item: str | None) -> bool:
     try:
         return bool(get_filter_expression(*_parts(asked)).expr(attributes))
     except _REFUSALS as error:
-        raise NotKnownHere(str(error)) from error
+        raise Unsupported(str(error)) from error
 
 
 @lru_cache(maxsize=200_000)
 def _updated(key_names: Key, asked: str, item: str | None) -> str:
-    """The item as it is afterwards."""
+    """The updated item."""
     table, key = _scratch(key_names), json.loads(asked)["Key"]
     if item is not None:
         table.put_item("scratch", json.loads(item))
@@ -212,7 +211,7 @@ def _updated(key_names: Key, asked: str, item: str | None) -> str:
         new = table.update_item("scratch", key, *_parts(asked))
         return _text(new.to_json()["Attributes"])
     except _REFUSALS as error:
-        raise NotKnownHere(str(error)) from error
+        raise Unsupported(str(error)) from error
     finally:
         table.delete_item("scratch", key)
 
@@ -224,7 +223,7 @@ def _parts(asked: str) -> tuple[str, Any, Any]:
 
 @lru_cache
 def _scratch(key_names: Key) -> DynamoDBBackend:
-    """An empty table of moto's, for one item at a time."""
+    """An empty table of moto's, used for one item at a time."""
     backend = DynamoDBBackend("us-east-1", "123456789012")
     kinds = zip(key_names, ("HASH", "RANGE"), strict=False)
     backend.create_table(

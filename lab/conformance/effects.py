@@ -1,8 +1,7 @@
-"""The effect: what must not happen twice, here only counted.
+"""The effect, which must not happen twice; here it is only counted.
 
-It can be looked up; a message may say that it goes wrong every time; it may fail, happen unheard,
-or happen late, after its caller is gone. Late means: within the time that the way's page allows for
-a straggler.
+It can be looked up. It may fail, or happen while its answer is lost, or late, even after its caller
+is gone, but within the time that the way tolerates. A message may say that it goes wrong each time.
 """
 
 import json
@@ -18,18 +17,17 @@ from lab.conformance.process import TIME_IS_OVER, Hazard, Process
 from lab.conformance.world import World
 
 POISON = "poison"
-"""A body with this name in it is rejected by the effect."""
+"""The effect rejects a message with this field in its body."""
 CLOSED = "closed"
-"""Likewise: its effect proves every time that it did not happen; until somebody mends that."""
+"""The effect of a message with this field proves that it did not happen, until that is mended."""
 BROKEN = "broken"
-"""Likewise: its effect fails every time, nobody knows how far it came, and it did not happen."""
+"""It fails without having happened, and without proof."""
 UNSEEN = "unseen"
-"""Likewise: its effect happens unheard, and cannot be looked up."""
-
+"""It happens, its answer is lost, and it cannot be looked up."""
 UNTOLD = "untold"
-"""Likewise: nobody knows how far it came, it did not happen, and it cannot be looked up."""
+"""It fails without having happened, without proof, and it cannot be looked up."""
 SLOW = "slow"
-"""Likewise: it takes `SLOW_LOOK_UP` to look its effect up."""
+"""It takes `SLOW_LOOK_UP` to look it up."""
 SLOW_LOOK_UP = 10_000
 """Milliseconds."""
 
@@ -39,18 +37,18 @@ EFFECTS_TABLE = "effects"
 
 
 @dataclass(slots=True)
-class Performed:
-    """What has happened, and what a person made of it.
+class EffectLog:
+    """What has happened, and what a person decided.
 
     Attributes:
-        effects: message id and body of each effect, in its order.
-        is_mended: what went wrong every time does so no more.
+        effects: message id and body of each effect, in order.
+        is_mended: messages no longer go wrong each time.
         unseen: message ids whose effect cannot be looked up.
         slow: message ids whose effect takes long to look up.
         closed: message id and body of each message that a person has closed, with the number of
             effects until then, and `resolved` or `rejected`.
         down_until: milliseconds of the world until which every effect proves that it did not
-            happen; set before the world begins, and the same for all of it.
+            happen; constant in a run.
         blind_until: milliseconds until which nothing can be looked up; likewise.
     """
 
@@ -63,7 +61,7 @@ class Performed:
     blind_until: int = 0
 
     def state(self) -> Hashable:
-        """All of it; the order matters to those who look at groups."""
+        """All that changes in a run."""
         return (
             tuple(self.effects),
             self.is_mended,
@@ -78,14 +76,12 @@ class CountingEffect:
     """An `Effect`.
 
     Attributes:
-        world: in which it happens.
-        performed: where it is counted.
-        lateness: for each of the hazards of lateness the milliseconds after which the effect
-            happens; one of them is chosen.
+        performed: counts it.
+        lateness: for each hazard of lateness the milliseconds after which the effect may happen.
     """
 
     world: World
-    performed: Performed
+    performed: EffectLog
     lateness: Lateness
 
     def perform(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -113,20 +109,20 @@ class CountingEffect:
         return {"effects": found} if found else None
 
     def _goes_wrong(self, body: Any) -> list[str]:
-        """What goes wrong with this message every time."""
+        """What goes wrong with this message each time."""
         if self.performed.is_mended or not isinstance(body, dict):
             return []
         return [name for name in (POISON, CLOSED, BROKEN, UNSEEN, UNTOLD) if name in body]
 
-    def _perform(  # noqa: C901 - each way in which it goes wrong
+    def _perform(  # noqa: C901 - all that can go wrong
         self, request: dict[str, Any], check: Callable[[], None]
     ) -> dict[str, Any]:
-        message_id, said = request["message_id"], json.loads(request["body"])
-        body = json.dumps(said, sort_keys=True)
-        goes_wrong = self._goes_wrong(said)
+        message_id, sent = request["message_id"], json.loads(request["body"])
+        body = json.dumps(sent, sort_keys=True)
+        goes_wrong = self._goes_wrong(sent)
         if UNTOLD in goes_wrong:
             self.performed.unseen.add(message_id)
-        if isinstance(said, dict) and SLOW in said:
+        if isinstance(sent, dict) and SLOW in sent:
             self.performed.slow.add(message_id)
         if POISON in goes_wrong:
             raise Rejected("poison")

@@ -1,8 +1,8 @@
-"""Walks every schedule of a scenario: every choice of every run, each moment once.
+"""Walks every schedule of a scenario: every choice in every state, and each state once.
 
-Runs are repeated from their beginning with the choices that lead to a moment, and go on with the
-first option from there. The runs that differ in the fewest choices from the undisturbed one come
-first, so the first run that goes wrong is about the simplest.
+A run replays the choices that lead to a state, and takes the first option from there on. Runs that
+differ from the undisturbed one in the fewest choices come first, so the first run that goes wrong
+is about the simplest.
 """
 
 from collections import Counter, deque
@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from lab.conformance.process import Abandoned
+from lab.conformance.process import AlreadyVisited
 from lab.conformance.world import World
 
 Verdict = TypeVar("Verdict", bound=Hashable)
@@ -19,12 +19,12 @@ Script = tuple[int, ...]
 
 @dataclass(slots=True)
 class Walk(Generic[Verdict]):
-    """What came of walking a scenario.
+    """The result of walking a scenario.
 
     Attributes:
-        verdicts: how many runs ended so.
-        abandoned: runs that came to a moment that had been walked.
-        scripts: for each verdict the choices of its shortest story.
+        verdicts: how many runs ended with each verdict.
+        abandoned: runs that reached a state visited before.
+        scripts: for each verdict the choices of its shortest run.
         is_complete: every schedule was walked; False: the limit came first.
     """
 
@@ -35,7 +35,7 @@ class Walk(Generic[Verdict]):
 
     @property
     def schedules(self) -> int:
-        """Runs, the abandoned ones included."""
+        """All runs, including the abandoned ones."""
         return self.abandoned + sum(self.verdicts.values())
 
 
@@ -47,10 +47,9 @@ def walk(
     """Walk every schedule.
 
     Args:
-        new_world: a world with the script to begin with, and with the moments walked so far as
-            `seen`.
-        run: sets the scenario up in the world, runs it and judges it. It lets `Abandoned` pass.
-        most_runs: after which it gives up, and says so.
+        new_world: makes a world from a script, and `seen`: the states visited so far.
+        run: sets the scenario up in the world, runs and judges it; lets `AlreadyVisited` pass.
+        most_runs: after which it gives up.
     """
     seen: set[Hashable] = set()
     found: Walk[Verdict] = Walk()
@@ -67,7 +66,7 @@ def walk(
         world = new_world(by_deviations[deviations].popleft(), seen=seen)
         try:
             verdict = run(world)
-        except Abandoned:
+        except AlreadyVisited:
             found.abandoned += 1
         else:
             found.verdicts[verdict] += 1

@@ -1,7 +1,7 @@
-"""The hazards, as data: what is sent, on what stage, and what may go wrong how often.
+"""The hazards, as data: what is sent, to which stack, and what may go wrong how often.
 
-Where one of several is meant (a message sent again after a minute, or after ten), they are a tuple,
-and each run has one of them. What cannot be said so is the function `set_up` of its scenario.
+A tuple is a choice: each run has one of its values, such as a message sent again after a minute or
+after ten. What data cannot express is a scenario's function `set_up`.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from lab.conformance.deployments import deploy_another_memory
 from lab.conformance.effects import BROKEN, CLOSED, POISON, SLOW, UNSEEN, UNTOLD
 from lab.conformance.operators import decide_behind_locks
 from lab.conformance.process import Hazard
-from lab.conformance.stage import (
+from lab.conformance.simulated_stack import (
     CLOCK_SKEW,
     CLOSING,
     CONSUMER_TIMEOUT,
@@ -22,7 +22,7 @@ from lab.conformance.stage import (
     LEASE_VISIBILITY,
     STRAGGLER_MARGIN,
     VISIBILITY,
-    Stage,
+    SimulatedStack,
 )
 from lab.conformance.stepfunctions import SHORTEST_HISTORY, TRUTHFULLY
 
@@ -40,8 +40,8 @@ class Sent:
     Attributes:
         at_once: to how many consumers SQS delivers it at the same time.
         again: milliseconds after which the producer sends it again; (): never.
-        wrong: what goes wrong with it every time, as `effects` has it; empty: nothing.
-        delivered_again: milliseconds after which SQS delivers it again; None: never by itself.
+        wrong: what goes wrong with it each time, see `effects`; empty: nothing.
+        delivered_again: milliseconds after which SQS delivers it again in any case; None: never.
     """
 
     at_once: tuple[int, ...] = (1,)
@@ -49,13 +49,13 @@ class Sent:
     wrong: tuple[str, ...] = ("",)
     delivered_again: int | None = None
 
-    def send(self, stage: Stage) -> None:
+    def send(self, stack: SimulatedStack) -> None:
         """Send it."""
-        at_once, wrong = stage.world.pick(self.at_once), stage.world.pick(self.wrong)
+        at_once, wrong = stack.world.pick(self.at_once), stack.world.pick(self.wrong)
         more = {wrong: True} if wrong else None
-        stage.send("a", deliveries_at_once=at_once, again_after=self.delivered_again, more=more)
+        stack.send("a", deliveries_at_once=at_once, again_after=self.delivered_again, more=more)
         if self.again:
-            stage.send("a", after=stage.world.pick(self.again), more=more)
+            stack.send("a", after=stack.world.pick(self.again), more=more)
 
 
 ONCE = Sent()
@@ -63,12 +63,12 @@ ONCE_OR_TWICE = Sent(at_once=(1, 2))
 TWICE_AT_ONCE = Sent(at_once=(2,))
 
 Where = Mapping[str, tuple[Any, ...]]
-"""Names of a stage's attributes, with dots between, to the values that each may have."""
+"""Dotted names of a stack's attributes, and the values that each may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A hazard, as it is played.
+    """A hazard.
 
     Attributes:
         name: on the command line.
@@ -78,10 +78,10 @@ class Scenario:
         hazards: what may go wrong at a step.
         budget: how often, in one run.
         pauses: milliseconds that a paused process stands still.
-        where: what is another one on the stage from the beginning.
-        set_up: what else is done to the stage, before anything of it happens.
+        where: what differs on the stack from the beginning.
+        set_up: what else is done to the stack beforehand.
         asks_for_order: whether the order of effects is judged.
-        ways: that the published table has it for; None: all.
+        ways: those that the published table has it for; None: all.
     """
 
     name: str
@@ -92,39 +92,39 @@ class Scenario:
     budget: int = 1
     pauses: tuple[int, ...] = ()
     where: Where = field(default_factory=dict)
-    set_up: Callable[[Stage], None] = lambda _: None
+    set_up: Callable[[SimulatedStack], None] = lambda _: None
     asks_for_order: bool = False
     ways: frozenset[str] | None = None
 
-    def begin(self, stage: Stage) -> None:
-        """Prepare a stage, and send."""
+    def begin(self, stack: SimulatedStack) -> None:
+        """Prepare a stack, and send."""
         for path, values in self.where.items():
             *owners, name = path.split(".")
-            owner = reduce(getattr, owners, stage)
+            owner = reduce(getattr, owners, stack)
             assert hasattr(owner, name), path  # noqa: S101 - a name that is written below
-            setattr(owner, name, stage.world.pick(values))
+            setattr(owner, name, stack.world.pick(values))
         if self.sent is not None:
-            self.sent.send(stage)
-        self.set_up(stage)
+            self.sent.send(stack)
+        self.set_up(stack)
 
 
-def _conflict(stage: Stage) -> None:
+def _conflict(stack: SimulatedStack) -> None:
     # Whichever was first, also where its effect has not happened yet.
-    is_closed = stage.way.is_ours and stage.world.pick((False, True))
-    stage.send("a", "one", more={CLOSED: True} if is_closed else None)
-    stage.send("a", "other", after=stage.world.pick((0, MINUTE)))
+    is_closed = stack.way.is_ours and stack.world.pick((False, True))
+    stack.send("a", "one", more={CLOSED: True} if is_closed else None)
+    stack.send("a", "other", after=stack.world.pick((0, MINUTE)))
 
 
 _NO_MESSAGES = ("no message {", "[" * 200, f"[{'0,' * 150_000}")
 """No JSON for anybody; the second is deep, the third large."""
 
 
-def _poison(stage: Stage) -> None:
-    text = stage.world.pick((None, *_NO_MESSAGES))
+def _poison(stack: SimulatedStack) -> None:
+    text = stack.world.pick((None, *_NO_MESSAGES))
     if text is None:
-        stage.send("a", more={POISON: True})
+        stack.send("a", more={POISON: True})
     else:
-        stage.send_text(text)
+        stack.send_text(text)
 
 
 _GIVEN_UP = (POISON, CLOSED, BROKEN, UNSEEN)
@@ -136,51 +136,51 @@ _NOT_LOOKED_UP = ((), ("retry",), ("resolve",), ("reject",), ("retry", "resolve"
 """What is answered to dead letters; "retry " is no decision either."""
 
 
-def _close_behind_locks(stage: Stage) -> None:
-    decide_behind_locks(stage, CLOSING.get(stage.executions.answers[-1] or "", "resolved"))
+def _close_behind_locks(stack: SimulatedStack) -> None:
+    decide_behind_locks(stack, CLOSING.get(stack.executions.answers[-1] or "", "resolved"))
 
 
-def _deploy_before_the_decision(stage: Stage) -> None:
-    stage.world.at(DAY // 2, "deployment", stage.deploy_function)
+def _deploy_before_the_decision(stack: SimulatedStack) -> None:
+    stack.world.at(DAY // 2, "deployment", stack.deploy_function)
 
 
-def _no_clear_yes(stage: Stage) -> None:
+def _no_clear_yes(stack: SimulatedStack) -> None:
     # Behind a lock the consumer reads the answer, and waits as after any other.
-    is_started = stage.way.strategy == "step-functions"
-    wrong = stage.world.pick(("", POISON, CLOSED) if is_started else ("", POISON))
+    is_started = stack.way.strategy == "step-functions"
+    wrong = stack.world.pick(("", POISON, CLOSED) if is_started else ("", POISON))
     if not wrong:
-        stage.performed.down_until = 90_000
-    stage.send("a", more={wrong: True} if wrong else None)
+        stack.performed.down_until = 90_000
+    stack.send("a", more={wrong: True} if wrong else None)
 
 
-def _told_by_a_person(stage: Stage) -> None:
-    stage.look_nothing_up()
-    decide_behind_locks(stage, TRUTHFULLY)
+def _told_by_a_person(stack: SimulatedStack) -> None:
+    stack.look_nothing_up()
+    decide_behind_locks(stack, TRUTHFULLY)
 
 
-def _change_by_hand(stage: Stage) -> None:
-    stage.change_function_by_hand(stage.world.pick((5_000, 120_000)))
+def _change_by_hand(stack: SimulatedStack) -> None:
+    stack.change_function_by_hand(stack.world.pick((5_000, 120_000)))
 
 
-def _unheard(stage: Stage) -> None:
+def _unheard(stack: SimulatedStack) -> None:
     # Two at once: one crashes, the other takes over after a lease, and waits for the margin. A
     # second later a third one comes, and sees no sign of life of it.
-    stage.send("a", deliveries_at_once=2)
-    stage.send("a", after=LEASE + 1_000)
+    stack.send("a", deliveries_at_once=2)
+    stack.send("a", after=LEASE + 1_000)
 
 
-def _group(stage: Stage) -> None:
-    stage.send("a")
-    stage.send("b")
+def _group(stack: SimulatedStack) -> None:
+    stack.send("a")
+    stack.send("b")
 
 
-def _deploy_another_memory(stage: Stage) -> None:
-    deploy_another_memory(stage, stage.world.pick((0, MINUTE)))
+def _deploy_another_memory(stack: SimulatedStack) -> None:
+    deploy_another_memory(stack, stack.world.pick((0, MINUTE)))
 
 
-def _deploy_or_not(stage: Stage) -> None:
+def _deploy_or_not(stack: SimulatedStack) -> None:
     """A deployment is complete, or has come as far as the function and no further; or is none."""
-    stage.world.pick((lambda: None, stage.deploy_function, stage.deploy_all))()
+    stack.world.pick((lambda: None, stack.deploy_function, stack.deploy_all))()
 
 
 _SECOND_AHEAD = (0, 5 * MINUTE)
@@ -382,7 +382,8 @@ SCENARIOS = (
         ONCE,
         (Hazard.EFFECT_ANSWER_LOST, Hazard.EFFECT_OUTLIVES, Hazard.CRASH, Hazard.ANSWER_LOST,
          Hazard.ABORTED),
-        where={"executions.answers": _NOT_LOOKED_UP}, set_up=Stage.look_nothing_up, ways=_INVOKES,
+        where={"executions.answers": _NOT_LOOKED_UP}, set_up=SimulatedStack.look_nothing_up,
+        ways=_INVOKES,
     ),
     Scenario(
         "told-by-a-person", "nothing looks it up, and a person does",

@@ -1,7 +1,7 @@
-"""Runs a state machine's definition: the Amazon States Language that ProcessMessage is written in.
+"""Runs a state machine's definition, in as much Amazon States Language as ProcessMessage uses.
 
-The definition is the file that ships. What this does not know it refuses, so that a new field in
-the file is a failing test and not a field without effect.
+The definition is the file that ships. Anything unsupported is refused, so that a new field in the
+file fails a test, instead of having no effect.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from jsonata import Jsonata
 from jsonata.jexception import JException
 
-from lab.conformance.process import NotKnownHere
+from lab.conformance.process import Unsupported
 
 Definition = Mapping[str, Any]
 States = dict[str, Any]
@@ -27,7 +27,7 @@ _PUT_EVENTS = "arn:aws:states:::events:putEvents"
 
 _ENTERED = "EnteredTime"
 CHANCE = 0.5
-"""What is drawn wherever chance would decide, by executions and consumers."""
+"""Stands for every random number."""
 
 _KNOWN = {
     "Task": {"Resource", "Arguments", "TimeoutSeconds", "Output", "Retry", "Catch", "Next", "End"},
@@ -58,11 +58,11 @@ class StateFailed(Exception):
 
 
 class Aborted(Exception):
-    """An operator has aborted the execution, in the middle of what it was doing."""
+    """An operator has aborted the execution."""
 
 
 class Services(Protocol):
-    """What a state machine reaches. Each call may raise `Aborted`."""
+    """The services that a state machine calls. Each call may raise `Aborted`."""
 
     def invoke(self, function: str, payload: Any, timeout: float) -> Any:
         """Invoke a function, or a version of one; its answer.
@@ -80,25 +80,22 @@ class Services(Protocol):
         """Let the time pass."""
 
     def enter(self, state: str) -> Callable[[], str]:
-        """A state is entered; who asks is told when, ISO 8601."""
+        """A state is entered; the result gives the time when asked, ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """An execution's own part of the context object.
-
-    `redrives`: how often it was redriven; None leaves the field out.
-    """
+    """An execution's part of the context object."""
 
     name: str
     arn: str
     input: Any
-    redrives: int | None = 0
+    redrives: int = 0
 
 
 @dataclass(slots=True)
 class Position:
-    """Where an execution stands: a state, and the state's input."""
+    """An execution's current state, and that state's input."""
 
     state: str
     input: Any
@@ -108,16 +105,16 @@ def load(text: str, substitutions: Mapping[str, str]) -> Definition:
     """Read a definition, with its substitutions filled in as CloudFormation does.
 
     Raises:
-        NotKnownHere: it has what this does not know.
+        Unsupported: it has a field, a state type or a query language that is not supported here.
     """
     definition: Definition = json.loads(_SUBSTITUTION.sub(lambda m: substitutions[m[1]], text))
     if definition.get("QueryLanguage") != "JSONata":
-        raise NotKnownHere("a query language that is not JSONata")
+        raise Unsupported("a query language that is not JSONata")
     _refuse_unknown(definition, {"Comment", "QueryLanguage", "StartAt", "States"}, "definition")
     for name, state in definition["States"].items():
         known = _KNOWN.get(state["Type"])
         if known is None:
-            raise NotKnownHere(f"{name}: the type {state['Type']}")
+            raise Unsupported(f"{name}: the type {state['Type']}")
         _refuse_unknown(state, known | {"Type", "Comment"}, name)
         for part, inner in (
             ("Retry", _KNOWN_IN_RETRY),
@@ -132,7 +129,7 @@ def load(text: str, substitutions: Mapping[str, str]) -> Definition:
 def _refuse_unknown(node: Mapping[str, Any], known: set[str], where: str) -> None:
     unknown = node.keys() - known
     if unknown:
-        raise NotKnownHere(f"{where}: {sorted(unknown)}")
+        raise Unsupported(f"{where}: {sorted(unknown)}")
 
 
 def start(definition: Definition, execution: Execution) -> Position:
@@ -151,9 +148,9 @@ def run(
     Args:
         definition: of its state machine.
         execution: its part of the context object.
-        services: what it reaches.
-        position: where it goes on, kept up to date; None: at its start. A redriven execution goes
-            on in the state that did not succeed, with that state's input and no attempts counted.
+        services: for its tasks.
+        position: where to continue, updated in place; None: at the start. A redriven execution
+            continues in the unsuccessful state, with that state's input and no attempts counted.
             Source: "Restarting state machine executions with redrive", Developer Guide.
 
     Returns:
@@ -193,7 +190,7 @@ def run(
 
 
 def _whole(seconds: Any) -> float:
-    """What a Wait takes; anything else would fail the execution, and no Catch sees it."""
+    """The seconds of a Wait; others would fail the execution past every Catch."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise StateFailed("States.QueryEvaluationError", f"Seconds: {seconds!r}")
     if seconds != int(seconds) or not 0 <= seconds <= 99_999_999:
@@ -202,11 +199,13 @@ def _whole(seconds: Any) -> float:
 
 
 def _context(execution: Execution) -> dict[str, Any]:
-    known = {"Input": execution.input, "Id": execution.arn, "Name": execution.name}
-    if execution.redrives is not None:
-        known["RedriveCount"] = execution.redrives
     return {
-        "Execution": known,
+        "Execution": {
+            "Input": execution.input,
+            "Id": execution.arn,
+            "Name": execution.name,
+            "RedriveCount": execution.redrives,
+        },
         "State": {},
         "Task": {"Token": f"token-{execution.name}"},
     }
@@ -233,8 +232,8 @@ def _run_task(state: Definition, states: States, services: Services) -> tuple[st
                 continue
             for catcher in state.get("Catch", []):
                 if _matches(catcher["ErrorEquals"], failure.error):
-                    told = {"Error": failure.error, "Cause": failure.cause}
-                    output = evaluate(catcher["Output"], {**states, "errorOutput": told})
+                    error = {"Error": failure.error, "Cause": failure.cause}
+                    output = evaluate(catcher["Output"], {**states, "errorOutput": error})
                     return catcher["Next"], output
             raise
         return (None if state.get("End") else state["Next"]), output
@@ -245,7 +244,7 @@ def _do(state: Definition, states: States, services: Services) -> Any:
     timeout = evaluate(state["TimeoutSeconds"], states)
     if state["Resource"] == _INVOKE:
         if arguments.keys() != {"FunctionName", "Payload"}:
-            raise NotKnownHere(f"an invocation with {sorted(arguments)}")
+            raise Unsupported(f"an invocation with {sorted(arguments)}")
         return {
             "Payload": services.invoke(arguments["FunctionName"], arguments["Payload"], timeout)
         }
@@ -253,11 +252,11 @@ def _do(state: Definition, states: States, services: Services) -> Any:
         return services.send_and_wait(arguments, timeout)
     if state["Resource"] == _PUT_EVENTS:
         return services.put_events(arguments)
-    raise NotKnownHere(f"the resource {state['Resource']}")
+    raise Unsupported(f"the resource {state['Resource']}")
 
 
 def _wait_before_retry(retriers: Any, attempts: list[int], error: str) -> float | None:
-    """Seconds until the next attempt, None for none; `CHANCE` draws them, where jitter is full."""
+    """Seconds until the next attempt, with `CHANCE` for full jitter; None: no further attempt."""
     for index, retrier in enumerate(retriers):
         if _matches(retrier["ErrorEquals"], error):
             attempts[index] += 1
@@ -272,8 +271,8 @@ def _wait_before_retry(retriers: Any, attempts: list[int], error: str) -> float 
 
 
 _NO_TASK_FAILED = frozenset({"States.Timeout", "States.QueryEvaluationError"})
-"""What `States.TaskFailed` does not match: a time-out, as AWS documents it, and an expression that
-fails, which it says nothing of; the worse is assumed."""
+"""Not matched by `States.TaskFailed`: a time-out, as AWS documents, and a failed expression, on
+which it says nothing; the worse is assumed."""
 
 
 def _matches(wanted: list[str], error: str) -> bool:
@@ -285,15 +284,15 @@ def _matches(wanted: list[str], error: str) -> bool:
 
 
 def evaluate(value: Any, states: States, variables: Mapping[str, Any] | None = None) -> Any:
-    """Evaluate a field: every `{% … %}` in it, as deep as it goes.
+    """Evaluate a field: every `{% … %}` in it, at any depth.
 
     Args:
-        value: of the field; what is no expression stays as it is.
-        states: what `$states` has there: input, result, errorOutput, context.
-        variables: what earlier states have assigned.
+        value: the field's; anything that is not an expression stays as it is.
+        states: `$states`: input, result, errorOutput, context.
+        variables: assigned by earlier states.
 
     Raises:
-        StateFailed: an expression yields nothing, or fails (`States.QueryEvaluationError`).
+        StateFailed: an expression has no value, or fails (`States.QueryEvaluationError`).
     """
     known = {name: states[name] for name in states if name != _ENTERED}
     whole = {"states": known, **(variables or {})}
@@ -309,7 +308,7 @@ def _filled_in(value: Any, known: str, states: States) -> Any:
     if match is None:
         return value
     if _ENTERED in match[1] and _ENTERED in states:
-        # Only here, so that what does not look at the clock is the same at any time.
+        # Only here, so that expressions that do not use the time are cached at any time.
         whole = json.loads(known)
         whole["states"]["context"]["State"][_ENTERED] = states[_ENTERED]()
         known = json.dumps(whole, sort_keys=True)
@@ -324,8 +323,8 @@ def _filled_in(value: Any, known: str, states: States) -> Any:
 
 @lru_cache(maxsize=100_000)
 def _evaluated(expression: str, known: str) -> tuple[bool, Any]:
-    """Whether the expression yields something, and what; kept, for runs repeat each other."""
-    # The library returns None for null and for nothing; AWS takes only the first for a value.
+    """Whether the expression has a value, and the value; cached, because runs repeat each other."""
+    # The library returns None for null and for no value; for AWS only null is a value.
     exists = _parsed(f"$exists(({expression}))").evaluate(None, json.loads(known))
     value = _parsed(expression).evaluate(None, json.loads(known)) if exists else None
     return bool(exists), value
@@ -340,12 +339,12 @@ def _parsed(expression: str) -> Jsonata:
 
 
 def _random() -> float:
-    """Always the same: when exactly it is tried again is no choice that a walk makes."""
+    """Constant: the exact time of a retry is not a choice that a walk makes."""
     return CHANCE
 
 
 def _string(value: Any) -> str:
-    """`$string` as JSONata's reference has it; the library's own escapes all that is not ASCII."""
+    """`$string` as in JSONata's reference; the library's own escapes everything but ASCII."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,20 +1,20 @@
-"""The tables of docs/conformance.md: what was found."""
+"""The tables of docs/conformance.md, made of found.json."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from actonce.stack.embedded_folder import PROJECT
-from lab.conformance.found import Cell, Name
+from lab.conformance.found import Found
 from lab.conformance.hazards import SCENARIOS, Scenario
+from lab.conformance.trial import Trial
 from lab.conformance.verdict import Kind, Verdict
 from lab.conformance.ways.known import WAYS
 from lab.pages import table, with_tables
 
 PAGE = PROJECT / "docs" / "conformance.md"
 
-
 Column = tuple[str, tuple[str, ...]]
-"""A title, and ways by name; a cell is of the first of them that has it. Where another one differs
-from its column, the page says so."""
+"""A title, and the names of ways. A cell shows the first of them that was tried; below its table
+the page says where the others differ."""
 
 RIVALS = tuple((way.title, (way.name,)) for way in WAYS if not way.is_ours)
 OURS: tuple[Column, ...] = (
@@ -25,8 +25,8 @@ OURS: tuple[Column, ...] = (
 )
 
 
-def render(found: Mapping[Name, Cell]) -> str:
-    """The page as it is, with the tables of every published cell."""
+def render(found: Found) -> str:
+    """The page with its tables written anew."""
     tables = {
         "rivals": _table(RIVALS, found),
         "ours": _table(OURS, found),
@@ -35,7 +35,7 @@ def render(found: Mapping[Name, Cell]) -> str:
     return with_tables(PAGE.read_text(), tables)
 
 
-def _table(columns: Sequence[Column], found: Mapping[Name, Cell]) -> str:
+def _table(columns: Sequence[Column], found: Found) -> str:
     """A row per hazard."""
     rows = []
     for hazard in SCENARIOS:
@@ -46,7 +46,7 @@ def _table(columns: Sequence[Column], found: Mapping[Name, Cell]) -> str:
     return table(["", *(title for title, _ in columns)], rows)
 
 
-def _of_column(ways: Iterable[str], hazard: Scenario, found: Mapping[Name, Cell]) -> Cell | None:
+def _of_column(ways: Iterable[str], hazard: Scenario, found: Found) -> Trial | None:
     cells = (found.get((way, hazard.name)) for way in ways)
     return next((cell for cell in cells if cell is not None), None)
 
@@ -58,16 +58,16 @@ def _mark(verdict: Verdict, hazard: Scenario) -> str:
     return f"**{name}**" if verdict.kind in (Kind.LOST, Kind.TWICE) else name
 
 
-def _variants(found: Mapping[Name, Cell]) -> str:
-    """Where a way differs from the column that it belongs to."""
+def _variants(found: Found) -> str:
+    """Where a way differs from its column."""
     titles = {way.name: way.title.removeprefix("ActOnce: ") for way in WAYS}
     lines = []
     for _, ways in OURS:
         for way in ways[1:]:
-            said = []
+            differences = []
             for hazard in SCENARIOS:
                 cell, of_column = found.get((way, hazard.name)), _of_column(ways, hazard, found)
                 if cell and of_column and cell.worst != of_column.worst:
-                    said.append(f"{hazard.title}, {_mark(cell.worst, hazard)}")
-            lines.append(f"- {titles[way]}: {'; '.join(said) or 'as its column'}.")
+                    differences.append(f"{hazard.title}, {_mark(cell.worst, hazard)}")
+            lines.append(f"- {titles[way]}: {'; '.join(differences) or 'as its column'}.")
     return "\n".join(lines)

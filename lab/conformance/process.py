@@ -1,4 +1,4 @@
-"""What a world is made of: processes, their tasks and steps, and what may go wrong at a step."""
+"""The parts of a world: processes, their tasks and steps, and the hazards at a step."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -8,100 +8,96 @@ from typing import Any, Protocol
 from greenlet import GreenletExit, greenlet  # type: ignore[import-untyped]
 
 TIME_IS_OVER = "is ended: its time is over"
-"""How a process ends that Lambda ends."""
+"""How a process ends at Lambda's time-out."""
 
 
 class Hazard(StrEnum):
-    """What may go wrong at a step; a service says which of these it knows."""
+    """What may go wrong at a step; each service supports some of these."""
 
     CRASH = "crash"
     """The process dies before the step."""
     CRASH_AFTER_EFFECT = "crash after the effect"
     """The process dies before the step, and the step before it was the effect."""
     CRASH_BEFORE_EFFECT = "crash before the effect"
-    """The process dies before the step, and has not come to the effect."""
+    """The process dies before the step, and before the effect."""
     PAUSE = "pause"
-    """The whole process stands still before the step, and then goes on."""
+    """The whole process pauses before the step."""
     ANSWER_LATE = "answer late"
-    """The step is done, and the whole process stands still before it hears the answer."""
+    """The whole process pauses after the step, before it gets the answer."""
     THROTTLED = "throttled"
-    """The service refuses the call; nothing was done."""
+    """The service refuses the call and does nothing."""
     ANSWER_LOST = "answer lost"
-    """The service does what it was asked to, and the caller gets an error."""
+    """The service does what was asked, and the caller gets an error."""
     REPEATED = "repeated"
-    """The SDK does not hear the answer, asks once more, and gets the second answer."""
+    """The first answer is lost, the SDK repeats the call, and gets the second answer."""
     NOT_ACKNOWLEDGED = "not acknowledged"
-    """The delivery was handled, and the queue does not learn of it."""
+    """The delivery was handled, but its deletion is lost."""
     NOT_PERFORMED = "not performed"
     """The effect proves that it did not happen."""
     EFFECT_ANSWER_LOST = "effect's answer lost"
     """The effect happens, and the caller gets an error."""
     EFFECT_LATE = "effect late"
-    """The effect happens some time after it was asked for."""
+    """The effect happens some time after the call; the caller waits."""
     EFFECT_OUTLIVES = "effect outlives its caller"
-    """The effect happens some time after it was asked for; its caller's time is over before."""
+    """The effect happens some time after the call; the caller's time is over before."""
     DEPLOYED = "deployed between"
-    """The effect's function is deployed with its other time-out before it is invoked."""
+    """The effect's function is deployed with another time-out before it is invoked."""
     ABORTED = "aborted"
-    """An operator aborts the execution here, and redrives it: at once, later, or never."""
-
+    """An operator aborts the execution here, and redrives it at once, later, or never."""
     UNCLEAR = "unclear"
-    """The effect's function answers what is neither a clear yes nor a clear no."""
+    """The effect's function answers neither a clear yes nor a clear no."""
     EFFECT_HANGS = "effect hangs"
-    """Its caller waits until its time is over, and the effect happens some time after that."""
+    """The caller waits until its time is over, and the effect happens some time after that."""
 
 
 CRASHES = (Hazard.CRASH, Hazard.CRASH_AFTER_EFFECT, Hazard.CRASH_BEFORE_EFFECT)
 
 
-class NotKnownHere(BaseException):
-    """The code under test asked for something that the in-memory services do not know.
+class Unsupported(BaseException):
+    """The code under test used something that the in-memory services do not support.
 
-    No `Exception`, which the code under test would take for a service's failure.
+    Not an `Exception`, which the code under test would take for a service's failure.
     """
 
 
 class Killed(GreenletExit):  # type: ignore[misc]
-    """The task's process is gone; raised inside it, so that its stack unwinds. It takes no step."""
+    """Raised inside a task whose process is gone, to unwind its stack without another step."""
 
 
-class Abandoned(Exception):
-    """The run has come to a moment that was walked before."""
+class AlreadyVisited(Exception):
+    """The run has reached a state that another run visited before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a process ended: what it returned or raised, or what killed it."""
+class ProcessResult:
+    """What a process returned or raised, or what killed it."""
 
     value: Any = None
     error: Exception | None = None
     killed_by: str | None = None
 
     def failure(self, crash: str) -> tuple[str, str] | None:
-        """The name of its error, and the cause; None: it returned.
-
-        `crash`: the name where it died before its time was over.
-        """
+        """The error's name and cause; None if it returned. A crash is called `crash`."""
         if self.killed_by is not None:
             is_late = self.killed_by == TIME_IS_OVER
             return "Sandbox.Timedout" if is_late else crash, self.killed_by
         return None if self.error is None else (type(self.error).__name__, str(self.error))
 
 
-Invocation = Callable[[str, str, Any, Callable[[Ended], None]], None]
-"""Starts a function, or a version of it, as a process of a name, with a payload; tells how it
-ended."""
+Invocation = Callable[[str, str, Any, Callable[[ProcessResult], None]], None]
+"""Starts a function, or a version of it, as a process with a name and a payload; passes its result
+on."""
 
 
 @dataclass(slots=True, eq=False)
 class Process:
-    """What dies, stands still and forgets as one: a consumer, or an invocation of a function.
+    """What crashes, pauses and forgets as a whole: a consumer, or an invocation of a function.
 
     Attributes:
-        name: of the process, in stories.
+        name: in stories.
         wall_offset: milliseconds that its wall clock is ahead of the right time.
-        deadline: when Lambda ends it; None where nothing does.
-        disturbed: whether hazards befall it.
+        deadline: when Lambda ends it; None if nothing does.
+        disturbed: whether it may crash and pause.
     """
 
     name: str
@@ -110,8 +106,8 @@ class Process:
     disturbed: bool = True
     tasks: list["Task"] = field(default_factory=list)
     frozen_until: int = 0
-    ended: Ended | None = None
-    on_end: Callable[[Ended], None] | None = None
+    ended: ProcessResult | None = None
+    on_end: Callable[[ProcessResult], None] | None = None
     after_effect: bool = False
     had_effect: bool = False
     observed: int = 0
@@ -122,9 +118,9 @@ class Process:
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """Waits for its turn, or for a moment and a condition, whichever is first.
+    """Waits for its turn, or for a time or a condition, whichever is first.
 
-    `step`: the hazards that are known to the step whose turn it waits for.
+    `step`: the hazards that the next step supports; None: it does not wait for a turn.
     """
 
     process: Process
@@ -140,9 +136,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A choice: this task's turn, as it should be or with a hazard (`pause` in milliseconds).
+    """A choice: this task's turn, undisturbed or with a hazard (`pause` in milliseconds).
 
-    `is_deferred`: its process's waking tasks come after its next step.
+    `is_deferred`: its process's waking tasks wait until after the process's next step.
     """
 
     task: Task
@@ -160,7 +156,7 @@ class Store(Protocol):
 
 @dataclass(slots=True)
 class Event:
-    """A line of a story: when (milliseconds), who, what, and what came of it so far."""
+    """A line of a story: when (milliseconds), who, what, and the answer."""
 
     at: int
     who: str

@@ -1,18 +1,18 @@
-"""SQS in memory: the queue that is consumed, and those that keep what waits for a person."""
+"""SQS in memory: the queue that is consumed, and the queues for a person."""
 
 import json
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.conformance.process import NotKnownHere
+from lab.conformance.process import Unsupported
 from lab.conformance.world import World
 
 Record = dict[str, Any]
 """A delivery as the event source mapping hands it to a function."""
 
 Deliver = Callable[[Record, str, Callable[[], None]], None]
-"""Starts a consumer with a record, a name for it, and what acknowledges the delivery."""
+"""Starts a consumer with a record, a name, and a function that acknowledges the delivery."""
 
 DEDUPLICATION_MILLISECONDS = 300_000
 """How long a FIFO queue remembers a deduplication id."""
@@ -28,27 +28,24 @@ Attributes = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A message that is kept, its attributes as one text; `{}` also for one that SQS moved."""
+class StoredMessage:
+    """A message in an output queue, its attributes as JSON; `{}` for one that SQS moved there."""
 
     body: str
     attributes: str = "{}"
 
 
-class KeptQueues:
-    """Queues that are only sent to: UnstartedQueue and DeadLetterQueue.
-
-    `fifo`: URLs of those that are FIFO queues.
-    """
+class OutputQueues:
+    """UnstartedQueue and DeadLetterQueue, which nothing consumes; `fifo`: the FIFO queues' URLs."""
 
     def __init__(self, world: World, fifo: frozenset[str] = frozenset()) -> None:
         self._world = world
         self._fifo = fifo
-        self._kept: dict[str, list[Kept]] = {}
+        self._kept: dict[str, list[StoredMessage]] = {}
         self._deduplication: dict[tuple[str, str], int] = {}
 
     def state(self) -> Hashable:
-        """Everything in them."""
+        """All their messages, and the deduplication ids."""
         return (
             tuple((url, tuple(kept)) for url, kept in sorted(self._kept.items())),
             frozenset(self._deduplication.items()),
@@ -59,11 +56,11 @@ class KeptQueues:
         return [kept.body for kept in self._kept.get(queue_url, [])]
 
     def keep(self, queue_url: str, body: str) -> None:
-        """Take what SQS itself moves here."""
-        self._kept.setdefault(queue_url, []).append(Kept(body))
+        """Take a message that SQS moves here."""
+        self._kept.setdefault(queue_url, []).append(StoredMessage(body))
 
     def remove(self, queue_url: str, body: str) -> None:
-        """Delete a message, as an operator does who has dealt with it."""
+        """Delete a message, as an operator does once it is dealt with."""
         kept = self._kept[queue_url]
         kept.remove(next(one for one in kept if one.body == body))
 
@@ -71,9 +68,9 @@ class KeptQueues:
         """See SendMessage, API reference."""
         unknown = request.keys() - _KNOWN_IN_SEND_MESSAGE
         if unknown:
-            raise NotKnownHere(f"SendMessage: {sorted(unknown)}")
+            raise Unsupported(f"SendMessage: {sorted(unknown)}")
         if ("MessageGroupId" in request) != (request["QueueUrl"] in self._fifo):
-            raise NotKnownHere("SendMessage: a group on a standard queue, or none on a FIFO queue")
+            raise Unsupported("SendMessage: a group on a standard queue, or none on a FIFO queue")
         attributes = request.get("MessageAttributes") or {}
         kept = self._kept.setdefault(request["QueueUrl"], [])
         deduplication_id = request.get("MessageDeduplicationId")
@@ -83,7 +80,7 @@ class KeptQueues:
             if first is not None and self._world.now - first < DEDUPLICATION_MILLISECONDS:
                 return {"MessageId": "known already"}
             self._deduplication[key] = self._world.now
-        kept.append(Kept(request["MessageBody"], json.dumps(attributes, sort_keys=True)))
+        kept.append(StoredMessage(request["MessageBody"], json.dumps(attributes, sort_keys=True)))
         return {"MessageId": f"kept-{len(kept)}"}
 
 
@@ -104,19 +101,18 @@ class _Queued:
 class RequestsQueue:
     """The queue that is consumed: delivers at least once, and again unless acknowledged.
 
-    A message that can be received is received at once: what a consumer does first is a step, and
-    may come late enough.
+    A visible message is delivered at once; the consumer's first step may still come late.
 
     Attributes:
         deliver: starts a consumer.
-        visibility: milliseconds in which a delivery is to be acknowledged.
+        visibility: the visibility timeout, in milliseconds.
         most_receives: `maxReceiveCount`; after it the message goes to `parked`.
         is_fifo: deduplicates for five minutes, and has one message of a group in flight.
     """
 
     world: World
     deliver: Deliver
-    parked: KeptQueues
+    parked: OutputQueues
     parked_url: str
     visibility: int
     most_receives: int
@@ -126,7 +122,7 @@ class RequestsQueue:
     _sent: int = 0
 
     def state(self) -> Hashable:
-        """Everything that it remembers; how long, the world's timers say."""
+        """All but the times, which are in the world's timers."""
         return (
             tuple(
                 (m.number, m.receives, m.receive_round, m.in_flight)
@@ -153,9 +149,9 @@ class RequestsQueue:
             group: on a FIFO queue.
             deduplication_id: on a FIFO queue.
             message_attributes: the producer's.
-            deliveries_at_once: a standard queue may deliver one message several times.
-            again_after: milliseconds after which a standard queue delivers it once more, whatever
-                became of it.
+            deliveries_at_once: a standard queue may deliver a message several times.
+            again_after: milliseconds after which a standard queue delivers it once more, in any
+                case.
         """
         text = body if isinstance(body, str) else json.dumps(body)
         self._sent += 1
@@ -219,7 +215,7 @@ class RequestsQueue:
         self.deliver(self._record(message), name, lambda: self._acknowledge(message, receive_round))
 
     def change_message_visibility_batch(self, **request: Any) -> dict[str, Any]:
-        """See ChangeMessageVisibilityBatch, API reference; a handle of before does nothing."""
+        """See ChangeMessageVisibilityBatch, API reference; an old handle does nothing."""
         for entry in request["Entries"]:
             number, receive_round, _ = map(int, entry["ReceiptHandle"].split("-"))
             message = self._messages.get(number)
@@ -240,14 +236,14 @@ class RequestsQueue:
             self._receive()
 
     def _acknowledge(self, message: _Queued, receive_round: int) -> None:
-        # SQS accepts the receipt handle of an earlier receive, and does not delete the message.
+        # SQS accepts an earlier receive's receipt handle, but does not delete the message.
         if message.number in self._messages and message.receive_round == receive_round:
             del self._messages[message.number]
             self._receive()
 
     @staticmethod
     def _record(message: _Queued) -> Record:
-        # An event that is written by hand may go without.
+        # An event written by hand may lack `messageAttributes`.
         named = message.message_attributes
         attributes = {"messageAttributes": named} if named else {}
         return {

@@ -9,8 +9,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from lab.conformance import machine
-from lab.conformance.process import Ended, Hazard, Invocation, NotKnownHere, Process
-from lab.conformance.queues import KeptQueues
+from lab.conformance.process import Hazard, Invocation, Process, ProcessResult, Unsupported
+from lab.conformance.queues import OutputQueues
 from lab.conformance.world import EPOCH, World
 
 STATE_MACHINE = "arn:process-message"
@@ -18,33 +18,23 @@ STATE_MACHINE = "arn:process-message"
 NAMES_FREE_AFTER = 90 * 24 * 3_600_000
 """Milliseconds after an execution's end. Source: StartExecution, API reference."""
 SHORTEST_HISTORY = 30 * 24 * 3_600_000
-"""The same where the account's execution history is kept as short as it can be. Source: "Execution
-guarantees in Step Functions workflows", which ties names to the history."""
+"""The same for the shortest history that an account can have. Source: "Execution guarantees in Step
+Functions workflows", which ties names to the history."""
 
 REDRIVEN_AFTER = (0, 60_000, None)
-"""Milliseconds after which an aborted execution is redriven; None: nobody does."""
+"""Milliseconds after which an aborted execution is redriven; None: never."""
 
 TRUTHFULLY = "truthfully"
-"""The answer of an operator who has looked for themselves: `perform` where it has not happened, and
-`resolve` where it has."""
+"""The answer of an operator who has looked: `resolve` if the effect has happened, or `perform`."""
 
 TELLING = frozenset({"TellDeadLetter", "TellDecision"})
-"""States that only tell. However one ends, it leads to one state with the data that it was given,
-as tests/test_state_machine_definition.py shows. So a walk has no step there: what could go wrong at
-it goes wrong in the state behind it as well."""
-
-Version = Callable[[], dict[str, Any]]
-"""The effect's function that is deployed by now, as an operator's answer brings it."""
-
-Decided = Callable[[str, Any], None]
-"""Told what an operator decides of an execution, by the execution's input."""
-
-Happened = Callable[[Any], bool]
-"""Whether an effect of the execution with this input has happened."""
+"""States that only put events. However one ends, it leads to one state, its data unchanged, as
+tests/test_state_machine_definition.py shows. So a walk has no step there: whatever could go wrong
+goes wrong in the next state as well."""
 
 
 @dataclass(slots=True)
-class _Known:
+class _ExecutionRecord:
     input: str
     started: int
     closed: int | None = None
@@ -58,36 +48,36 @@ class _Known:
 
 @dataclass(slots=True)
 class StepFunctions:
-    """The state machine's executions.
+    """The state machine's executions. An execution's input stands for it in the callbacks.
 
     Attributes:
-        definition: of the state machine; each execution keeps the one that it was started with.
+        definition: of later executions; each keeps the one that it was started with.
         invoke: starts the effect's function.
-        deploy: publishes a version of that function with another time-out.
-        decided: told what an operator decides.
-        version: what an operator's answer brings where the message is to be tried again.
-        happened: for an operator who answers truthfully.
-        check: told how an execution ended, by its input; raises if that is not what happened.
         queues: where dead letters go.
+        deploy: publishes a version of that function with another time-out.
+        decided: receives an operator's decision.
+        version: the deployed function, as an operator's answer carries it to a new attempt.
+        happened: whether the effect has happened, for an operator who answers truthfully.
+        check: receives an execution's result; raises if it is not what happened.
         names_free_after: milliseconds after an execution's end.
-        answers: what an operator answers to the dead letters of an execution, one after the other;
-            "" says nothing at all. None: nobody does in time, and then it is redriven.
+        answers: an operator's answers to an execution's dead letters, one after another; "" is an
+            empty answer. None: no answer comes in time, and then the execution is redriven.
         answered_after: milliseconds after a dead letter was posted.
     """
 
     world: World
     definition: machine.Definition
     invoke: Invocation
-    queues: KeptQueues
+    queues: OutputQueues
     deploy: Callable[[], None] = lambda: None
-    decided: Decided = lambda _decision, _input: None
-    version: Version = dict
-    happened: Happened = lambda _input: False
-    check: Callable[[Any, Ended], None] = lambda _input, _ended: None
+    decided: Callable[[str, Any], None] = lambda _decision, _input: None
+    version: Callable[[], dict[str, Any]] = dict
+    happened: Callable[[Any], bool] = lambda _input: False
+    check: Callable[[Any, ProcessResult], None] = lambda _input, _ended: None
     names_free_after: int = NAMES_FREE_AFTER
     answers: tuple[str | None, ...] = ()
     answered_after: int = 0
-    _executions: dict[str, _Known] = field(default_factory=dict)
+    _executions: dict[str, _ExecutionRecord] = field(default_factory=dict)
     _started: int = 0
 
     def state(self) -> Hashable:
@@ -112,7 +102,7 @@ class StepFunctions:
         return [known.input for known in self._executions.values()]
 
     def inputs_waiting(self) -> list[str]:
-        """Inputs of the executions that wait for a person: for a decision, or to be redriven."""
+        """Inputs of the executions that wait for a decision, or to be redriven."""
         return [
             known.input
             for known in self._executions.values()
@@ -123,7 +113,7 @@ class StepFunctions:
         """See StartExecution, API reference, for Standard workflows."""
         name, text = request["name"], request["input"]
         if request.keys() != {"name", "input", "stateMachineArn"}:
-            raise NotKnownHere(f"StartExecution: {sorted(request)}")
+            raise Unsupported(f"StartExecution: {sorted(request)}")
         arn = request["stateMachineArn"]
         if arn != STATE_MACHINE:
             name = f"{name} of {arn}"
@@ -135,11 +125,11 @@ class StepFunctions:
                 {"Error": {"Code": "ExecutionAlreadyExists", "Message": "it exists already"}},
                 "StartExecution",
             )
-        known = self._executions[name] = _Known(text, self.world.now)
+        known = self._executions[name] = _ExecutionRecord(text, self.world.now)
         self._started += 1
         execution = machine.Execution(name, f"arn:execution:{name}", json.loads(text))
 
-        def end(ended: Ended) -> None:
+        def end(ended: ProcessResult) -> None:
             if known.status == "ABORTED":
                 return
             _close(known, "SUCCEEDED" if ended.error is None else "FAILED", self.world.now)
@@ -149,13 +139,17 @@ class StepFunctions:
 
         self.world.spawn(
             Process(f"execution {name}", disturbed=False),
-            lambda: self._live(execution, known, _Reached(self, known, f"{name}.{self._started}")),
+            lambda: self._live(
+                execution, known, _ExecutionServices(self, known, f"{name}.{self._started}")
+            ),
             end,
         )
         return _answer(name, known.started)
 
-    def _live(self, execution: machine.Execution, known: _Known, reached: "_Reached") -> Any:
-        """Run it to its end, through all that an operator does to it."""
+    def _live(
+        self, execution: machine.Execution, known: _ExecutionRecord, reached: "_ExecutionServices"
+    ) -> Any:
+        """Run an execution to its end, through aborts, time-outs and redrives."""
         definition = self.definition
         position = machine.start(definition, execution)
         while True:
@@ -177,11 +171,11 @@ class StepFunctions:
             execution = replace(execution, redrives=known.redrives)
             self.world.tell("operator", f"redrives {execution.name}")
 
-    def _is_free(self, known: _Known) -> bool:
+    def _is_free(self, known: _ExecutionRecord) -> bool:
         return known.closed is not None and self.world.now - known.closed > self.names_free_after
 
 
-def _close(known: _Known, status: str, now: int) -> None:
+def _close(known: _ExecutionRecord, status: str, now: int) -> None:
     known.status, known.closed, known.waits_for_decision = status, now, False
 
 
@@ -192,10 +186,10 @@ def _answer(name: str, started: int) -> dict[str, Any]:
     }
 
 
-class _Reached:
+class _ExecutionServices:
     """The `Services` of one execution."""
 
-    def __init__(self, service: StepFunctions, known: _Known, name: str) -> None:
+    def __init__(self, service: StepFunctions, known: _ExecutionRecord, name: str) -> None:
         self._service = service
         self._world = service.world
         self._known = known
@@ -217,7 +211,7 @@ class _Reached:
         return entered
 
     def put_events(self, arguments: Any) -> Any:
-        """Tell the story what was told; it is no step, see `TELLING`."""
+        """Only tell the story; this is no step, see `TELLING`."""
         for entry in arguments["Entries"]:
             self._world.tell(self._world.process.name, "tells", entry["DetailType"])
         return {"FailedEntryCount": 0, "Entries": [{} for _ in arguments["Entries"]]}
@@ -227,15 +221,15 @@ class _Reached:
         self._may_be_aborted("having waited")
 
     def _may_be_aborted(self, where: str) -> None:
-        """Where an operator may come between two steps of ours; elsewhere no step is worth it."""
+        """A step at which an operator may abort; other runs need none here."""
         if self._world.may_go_wrong(Hazard.ABORTED):
             self._world.step(where, lambda: None, otherwise={Hazard.ABORTED: _abort})
 
     def invoke(self, function: str, payload: Any, timeout: float) -> Any:
-        """Invoke the effect's function, which may fail in each way in which Lambda does."""
+        """Invoke the effect's function, which may fail in all the ways that Lambda does."""
         self._invocations += 1
         name = f"effect {self._name}.{self._invocations}"
-        endings: list[Ended] = []
+        endings: list[ProcessResult] = []
 
         def start() -> None:
             self._service.invoke(function, name, payload, endings.append)
@@ -281,7 +275,7 @@ class _Reached:
         )
 
     def _unclear(self, operation: str) -> Any:
-        """No clear yes to `perform`, and neither yes nor no to `find`."""
+        """An answer that is no clear yes to `perform`, or neither yes nor no to `find`."""
         said = False if operation == "perform" else None
         answers: tuple[Any, ...] = (
             {},
@@ -291,14 +285,14 @@ class _Reached:
         return self._world.pick(answers)
 
     def send_and_wait(self, arguments: Any, timeout: float) -> Any:
-        """Post a dead letter, and wait for a decision, where anybody makes one."""
+        """Post a dead letter, and wait for an operator's decision, if there will be one."""
         body = json.dumps(arguments["MessageBody"])
 
         def send() -> None:
             if self._known.is_closed:
-                raise Untrue(f"{self._name} was closed, and asks again")
+                raise InvariantViolation(f"{self._name} was closed, and asks again")
             if self._known.is_to_perform:
-                raise Untrue(f"{self._name} was to be performed, and asks again")
+                raise InvariantViolation(f"{self._name} was to be performed, and asks again")
             _check_letter(arguments["MessageBody"], self._name, self._known)
             self._service.queues.send_message(QueueUrl=arguments["QueueUrl"], MessageBody=body)
             self._known.waits_for_decision = True
@@ -337,12 +331,12 @@ class _Reached:
             return self._answer(decision)
         self._world.wait(lambda: False, timeout, moves_time=bool(answers))
         self._known.waits_for_decision = False
-        if answers:  # who redrives it clears away what nobody can answer any more
+        if answers:  # whoever redrives it removes the letter, which can no longer be answered
             self._service.queues.remove(arguments["QueueUrl"], body)
         raise machine.StateFailed("States.Timeout", "")
 
     def _answer(self, decision: str) -> dict[str, Any]:
-        """As `actonce dead-letters` answers a task; "" says nothing at all."""
+        """As `actonce dead-letters` answers a task."""
         if decision not in ("retry", "perform"):
             return {"decision": decision, "note": "seen to"} if decision else {}
         version = self._service.version()
@@ -353,12 +347,12 @@ class _Reached:
 _REASONS = frozenset({"rejected", "not_performed", "rounds_used_up", "outcome_unknown"})
 
 
-class Untrue(Exception):
-    """What is written down of a message is not what happened to it."""
+class InvariantViolation(Exception):
+    """A record of a message is not what happened to it, or an operator's word is not kept."""
 
 
-def _check_letter(letter: Any, name: str, known: _Known) -> None:
-    """A dead letter has to say what a person, and the answer to it, need."""
+def _check_letter(letter: Any, name: str, known: _ExecutionRecord) -> None:
+    """A dead letter must have what a person, and the answer to it, need."""
     execution = name.rpartition(".")[0]
     sent = json.loads(known.input)
     is_whole = (
@@ -375,7 +369,7 @@ def _check_letter(letter: Any, name: str, known: _Known) -> None:
         and bool(letter["posted_at"])
     )
     if not is_whole:
-        raise Untrue(f"the dead letter {letter}")
+        raise InvariantViolation(f"the dead letter {letter}")
 
 
 def _abort() -> None:

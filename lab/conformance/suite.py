@@ -1,49 +1,48 @@
-"""The suite: which way is tried against which hazard, and what was promised of each."""
+"""The suite: which ways are tried against which hazards, and whether they keep their promises."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 from lab.conformance.hazards import SCENARIOS, Scenario, scenario
-from lab.conformance.stage import Way
+from lab.conformance.simulated_stack import Way
 from lab.conformance.trial import Trial, run_trial
 from lab.conformance.verdict import Kind
 from lab.conformance.ways.known import WAYS
 from lab.conformance.ways.known import way as named
 
-Cell = tuple[Way, Scenario]
+Pair = tuple[Way, Scenario]
 
 
-def published() -> list[Cell]:
-    """What the published table has, way by way."""
+def published() -> list[Pair]:
+    """The pairs of the published tables, way by way."""
     return [(way, hazard) for way in WAYS for hazard in SCENARIOS if is_published(way, hazard)]
 
 
 def is_published(way: Way, hazard: Scenario) -> bool:
-    """Whether the published table has it."""
-    if hazard.name in way.left_out:
-        return False
-    return hazard.ways is None or way.name in hazard.ways
+    """Whether the published tables have this pair."""
+    is_meant = hazard.ways is None or way.name in hazard.ways
+    return is_meant and hazard.name not in way.left_out
 
 
-def run(cells: Sequence[Cell], *, processes: int) -> Iterator[Trial]:
-    """Try cells, side by side, and give the results in their order."""
-    names = [(way.name, hazard.name) for way, hazard in cells]
+def run(pairs: Sequence[Pair], *, processes: int) -> Iterator[Trial]:
+    """Try pairs side by side; the results come in their order."""
+    names = [(way.name, hazard.name) for way, hazard in pairs]
     if len(names) == 1:
         yield _run_named(names[0])
         return
-    # Spawned, not forked: a greenlet's stack is not to be inherited.
+    # Spawned, not forked, so that no greenlet's stack is inherited.
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         yield from pool.map(_run_named, names)
 
 
-def _run_named(cell: tuple[str, str]) -> Trial:
-    way_name, hazard_name = cell
+def _run_named(names: tuple[str, str]) -> Trial:
+    way_name, hazard_name = names
     return run_trial(named(way_name), scenario(hazard_name))
 
 
 def surprises(trials: Iterable[Trial]) -> list[str]:
-    """Where one of this project's ways did not do what its page says, a sentence each."""
+    """A sentence for each result of this project's ways that its page does not promise."""
     ways = {way.name: way for way in WAYS}
     found: list[str] = []
     for trial in trials:

@@ -1,7 +1,6 @@
-"""Threads as a library knows them, made of a world's tasks: they end with their process.
+"""Replaces a library's threads by a world's tasks, which end with their process.
 
-For a library that has no place to put them in. Which of its threads goes on is a choice of the
-world's; each goes on until it waits, or takes a step.
+The world chooses which of them goes on; each runs until it waits or takes a step.
 """
 
 import queue

@@ -1,57 +1,51 @@
-"""A way against a hazard: every schedule walked, and the worst of them told."""
+"""A way against a hazard: all its schedules, and the story of the worst."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from lab.conformance.explorer import walk
 from lab.conformance.hazards import Scenario
 from lab.conformance.machine import Definition
 from lab.conformance.process import Event
-from lab.conformance.stage import Stage, Way, process_message
-from lab.conformance.verdict import Verdict, ends, judge
+from lab.conformance.simulated_stack import SimulatedStack, Way, process_message
+from lab.conformance.verdict import Kind, Verdict, final_state, judge
 from lab.conformance.world import World
 
 MOST_RUNS = 200_000
-"""Schedules after which a walk is given up; a table says so."""
+"""Schedules after which a walk is given up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of it.
+    """The result.
 
     Attributes:
         way, scenario: their names.
         worst: the worst verdict.
-        counts: runs that came to their end, by verdict.
-        schedules: all runs, those included that came to a moment walked before.
-        is_complete: nothing was left out.
-        story: the shortest of the worst verdict.
+        counts: how many schedules ended with each; those left out reached a state visited before.
+        schedules: all of them.
+        is_complete: all schedules were walked.
+        story: the shortest with the worst verdict.
     """
 
     way: str
     scenario: str
     worst: Verdict
-    counts: dict[Verdict, int]
+    counts: Mapping[Kind, int]
     schedules: int
-    is_complete: bool
-    story: tuple[Event, ...]
+    is_complete: bool = True
+    story: tuple[Event, ...] = field(default=(), compare=False)
 
 
-def run_trial(
-    way: Way,
-    scenario: Scenario,
-    *,
-    definition: Definition | None = None,
-    most_runs: int = MOST_RUNS,
-) -> Trial:
+def run_trial(way: Way, scenario: Scenario, *, definition: Definition | None = None) -> Trial:
     """Walk every schedule.
 
     Args:
-        way: that is tried.
-        scenario: what it is tried against.
-        definition: of the state machine; the one that ships.
-        most_runs: schedules after which the walk is given up.
+        way: the one that is tried.
+        scenario: the hazard that it is tried against.
+        definition: of the state machine; None: the one that ships.
     """
     machine = definition or process_message()
     new_world = partial(
@@ -59,32 +53,35 @@ def run_trial(
     )
 
     def play(world: World) -> Verdict:
-        stage = Stage(world, way, machine)
-        scenario.begin(stage)
+        stack = SimulatedStack(world, way, machine)
+        scenario.begin(stack)
         with way.installed(world):
             world.run()
-        verdict = judge(ends(stage))
+        verdict = judge(final_state(stack))
         if not scenario.asks_for_order:
             verdict = Verdict(verdict.kind)
         return verdict
 
-    found = walk(new_world, play, most_runs)
+    found = walk(new_world, play, MOST_RUNS)
     worst = max(found.verdicts)
-    told_again = new_world(found.scripts[worst], telling=True)
-    play(told_again)
+    replayed = new_world(found.scripts[worst], telling=True)
+    play(replayed)
+    counts = Counter[Kind]()
+    for verdict in sorted(found.verdicts, reverse=True):
+        counts[verdict.kind] += found.verdicts[verdict]
     return Trial(
         way=way.name,
         scenario=scenario.name,
         worst=worst,
-        counts=dict(sorted(found.verdicts.items(), reverse=True)),
+        counts=counts,
         schedules=found.schedules,
         is_complete=found.is_complete,
-        story=tuple(told_again.story),
+        story=tuple(replayed.story),
     )
 
 
-def told(story: Sequence[Event]) -> list[str]:
-    """A story in lines: time, who, what, answer."""
+def story_lines(story: Sequence[Event]) -> list[str]:
+    """A line per event: time, who, what, answer."""
     return [
         f"{_time(event.at):>8}  {event.who}: {event.what}"
         + (f"  ->  {event.answer}" if event.answer else "")

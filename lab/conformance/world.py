@@ -1,8 +1,8 @@
 """A deterministic world: virtual time, and processes whose tasks take their steps one at a time.
 
-Each task is a greenlet that runs ordinary blocking code. Whatever other tasks could notice is a
-*step*: the task stops before it, and goes on when the world chooses it. The time moves only when no
-task can take a step.
+Each task is a greenlet that runs ordinary blocking code. Everything that other tasks could observe
+is a *step*: the task stops before it, and goes on when the world chooses it. Time advances only
+when no task can take a step.
 
     task      ── code ──┤ step ├── code ──┤ step ├── code ── end
                         ▲                 ▲
@@ -10,8 +10,8 @@ task can take a step.
                  goes wrong           goes wrong
 
 Invariant: a run is a function of its choices. A process is a function of what it has observed (the
-answers to its steps, its clocks), so two moments with the same stores, queues, time and
-observations have the same futures, and only one of them needs to be walked.
+answers to its steps, its clocks), so two states with the same stores, queues, time and observations
+have the same futures, and only one of them needs to be walked.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -23,13 +23,13 @@ from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 from lab.conformance.process import (
     CRASHES,
     TIME_IS_OVER,
-    Abandoned,
-    Ended,
+    AlreadyVisited,
     Event,
     Hazard,
     Killed,
     Option,
     Process,
+    ProcessResult,
     Store,
     Task,
 )
@@ -37,22 +37,22 @@ from lab.conformance.process import (
 T = TypeVar("T")
 
 EPOCH = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
-"""When each world begins, by a clock that is right."""
+"""When each world begins, by the right clock."""
 
 MOST_STEPS = 10_000
-"""A run of more steps is an endless loop in what is being tested."""
+"""A longer run is an endless loop in the code under test."""
 
 
 class World:
     """One run.
 
     Args:
-        script: the choices to begin with; after them the first option is taken every time.
+        script: the first choices; after them the first option is always taken.
         hazards: what may go wrong.
-        budget: how often, all hazards together.
-        pauses: milliseconds that a paused process stands still.
-        seen: the moments walked before, added to; None: walk on whatever was walked before.
-        telling: keep the story.
+        budget: how many hazards may befall a run.
+        pauses: possible lengths of a pause, in milliseconds.
+        seen: the states visited before, to which this run adds; None: ignore them.
+        telling: whether to keep the story.
     """
 
     def __init__(  # noqa: PLR0913 - a run has this many sides
@@ -83,37 +83,37 @@ class World:
         self.stores: list[Store] = []
         self.taken: list[int] = []
         self.open: list[tuple[int, int]] = []
-        """After the script: (position, number of options) of each choice made."""
+        """(position, number of options) of each choice after the script."""
         self.story: list[Event] = []
 
-    # ---------------------------------------------------------------- for those who set it up
+    # ---------------------------------------------------------------- for setting it up
 
     def spawn(
         self,
         process: Process,
         code: Callable[[], Any],
-        on_end: Callable[[Ended], None] | None = None,
+        on_end: Callable[[ProcessResult], None] | None = None,
     ) -> None:
-        """Let a new process run; it ends when `code` does."""
+        """Start a process, which ends when `code` does."""
         process.on_end = on_end
         self._processes.append(process)
 
         def main() -> None:
             try:
                 value = code()
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is how the process ended
-                process.ended = Ended(error=error)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is the process's result
+                process.ended = ProcessResult(error=error)
             else:
-                process.ended = Ended(value=value)
+                process.ended = ProcessResult(value=value)
 
         self._start(process, main)
 
     def at(self, moment: int, key: Hashable, act: Callable[[], None]) -> None:
-        """Have something done at a moment; `key` says what, and replaces what it said before."""
+        """Do something at a time; replaces what was planned under the same `key`."""
         self._timers[key] = (moment, act)
 
     def pick(self, options: Sequence[T]) -> T:
-        """Choose something that is not up to the code under test, such as when a re-send comes."""
+        """Choose something that the code under test does not decide, such as when to re-send."""
         choice = self._choose(len(options), is_moment=False)
         self.picked = (*self.picked, choice)
         return options[choice]
@@ -124,10 +124,10 @@ class World:
             self.story.append(Event(self.now, who, what, answer))
 
     def run(self) -> None:
-        """Run until nothing happens any more.
+        """Run until nothing can happen any more.
 
         Raises:
-            Abandoned: everything that can follow was walked before.
+            AlreadyVisited: another run has walked everything that can follow.
             RuntimeError: it does not come to rest.
         """
         try:
@@ -153,14 +153,14 @@ class World:
         is_effect: bool = False,
         shown: Callable[[Any], str] | None = None,
     ) -> T:
-        """Take one step when it is this task's turn.
+        """Take a step once it is this task's turn.
 
         Args:
             what: for the story.
-            act: what happens, all at once.
-            otherwise: what happens instead where something goes wrong, for each hazard known here.
+            act: what the step does, atomically.
+            otherwise: what it does instead, for each hazard that it supports.
             is_effect: it is the step that must not happen twice.
-            shown: an answer, or an exception, as a story tells it.
+            shown: formats an answer, or an exception, for the story.
         """
         task = self._current()
         task.step = tuple(otherwise or ())
@@ -199,16 +199,16 @@ class World:
     def wait(
         self, awaited: Callable[[], bool], seconds: float | None = None, *, moves_time: bool = True
     ) -> bool:
-        """Wait until something is so.
+        """Wait for a condition.
 
         Args:
-            awaited: looks only at what is never undone, or is looked at again by the caller.
-            seconds: at most.
-            moves_time: whether the time passes until then with nothing else going on; a person's
-                decision is not waited for.
+            awaited: the condition; once true it stays so, or the caller checks again.
+            seconds: the longest wait.
+            moves_time: whether time advances to the end of the wait if nothing else happens; not
+                for a person's decision.
 
         Returns:
-            Whether it is so; False: the time was over first.
+            Whether the condition holds; False: the time was over first.
         """
         until = None if seconds is None else self.now + round(seconds * 1000)
         self._block(until, awaited, moves_time=moves_time)
@@ -217,7 +217,7 @@ class World:
         return is_so
 
     def start_task(self, code: Callable[[], Any]) -> Callable[[], bool]:
-        """Start a thread in this process; it ends with the process. Returns whether it is over."""
+        """Start a thread, which ends with this process; the result says whether it is over."""
         is_over = False
 
         def run() -> None:
@@ -229,14 +229,14 @@ class World:
         return lambda: is_over
 
     def end_process(self, how: str) -> NoReturn:
-        """End the process that is running, as if somebody else did."""
+        """End the running process, as if from outside."""
         process = self._current().process
         self.tell(process.name, how)
-        process.ended = Ended(killed_by=how)
+        process.ended = ProcessResult(killed_by=how)
         raise Killed
 
     def may_go_wrong(self, hazard: Hazard) -> bool:
-        """Whether this run has that hazard at all."""
+        """Whether this run has the hazard at all."""
         return hazard in self._hazards
 
     def monotonic(self) -> float:
@@ -251,13 +251,13 @@ class World:
         return EPOCH + timedelta(milliseconds=self.now + offset)
 
     def new_id(self) -> str:
-        """An id that nobody else gets; stands in for a random one."""
+        """A unique id, in place of a random one."""
         process = self._current().process
         process.ids += 1
         return f"{process.name}#{process.ids}"
 
     def observe(self, what: Hashable) -> None:
-        """Note that the running process learned something that it may act upon."""
+        """Note that the running process learned something on which it may act."""
         task = self._current()
         process = task.process
         process.observed = hash((process.observed, task.index, what))
@@ -311,8 +311,8 @@ class World:
     def _settle(self) -> None:
         """Let every task run up to its next step.
 
-        What lies before a step is seen by no other process, so its order is no choice; between the
-        tasks of one process, which share their memory, it is one (see `_wakings`).
+        No other process observes what lies before a step, so the order needs no choice; between the
+        tasks of one process, which share memory, it does (see `_wakings`).
         """
         is_settled = False
         while not is_settled:
@@ -326,10 +326,10 @@ class World:
                         is_settled = False
 
     def _wakings(self) -> list[Option]:
-        """Which task of a process goes on before its next step, where it has several.
+        """Which of a process's tasks goes on first before its next step.
 
-        That commutes with everything that other processes do, so it comes as early as it can, one
-        process after another: at once, or deferred until after the process's own next step.
+        This commutes with everything that other processes do, so it is chosen as early as possible,
+        one process after another: at once, or deferred until after the process's own next step.
         """
         for process in self._processes:
             if len(process.tasks) > 1:
@@ -424,7 +424,7 @@ class World:
             self._remove(process)
 
     def _advance(self) -> bool:
-        """Let the time pass to when something happens next; False if nothing ever does."""
+        """Advance the time to when something happens next; False if nothing ever does."""
         moments = [moment for moment, _ in self._timers.values()]
         for process in self._processes:
             if process.deadline is not None:
@@ -453,13 +453,13 @@ class World:
 
     def _kill(self, process: Process, how: str) -> None:
         self.tell(process.name, how)
-        process.ended = Ended(killed_by=how)
+        process.ended = ProcessResult(killed_by=how)
         self._remove(process)
 
     def _remove(self, process: Process) -> None:
         self._processes.remove(process)
         if process.ended is None:
-            process.ended = Ended(killed_by="the run is over")
+            process.ended = ProcessResult(killed_by="the run is over")
             process.on_end = None
         for task in process.tasks:
             if task.run and not task.run.dead:
@@ -481,7 +481,7 @@ class World:
             if self._seen is not None and is_moment:
                 state = self._state()
                 if state in self._seen:
-                    raise Abandoned
+                    raise AlreadyVisited
                 self._seen.add(state)
             self.open.append((position, options))
             choice = 0
@@ -512,7 +512,7 @@ class World:
         )
 
     def _line(self, who: str, what: Callable[[], str] | str, hazard: Hazard | None) -> Event:
-        """Begin a line of the story, without its answer."""
+        """Begin a line of the story; its answer follows."""
         text = what if isinstance(what, str) else what()
         self.story.append(Event(self.now, who, f"{text} [{hazard}]" if hazard else text))
         return self.story[-1]

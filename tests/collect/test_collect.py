@@ -18,7 +18,7 @@ from actonce.records.collect import STREAMS, Collected, Wanted, collect
 from actonce.records.day_files import day_folder
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
-from actonce_core.histories.reading import Listed, Told
+from actonce_core.histories.reading import ExecutionRecords, ExecutionSummary
 from tests.support.tables import make_table
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -142,8 +142,10 @@ def executions_told(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Step Functions has executions of these messages left, by their records."""
     told = [{"stream": "executions", "at": TIME, "message_id": name} for name in names]
     monkeypatch.setattr(module, "executions_between", lambda *_, **__: [])
-    listed = Listed("arn", "m", NOW, NOW)
-    monkeypatch.setattr(module, "tell", lambda *_: [Told(listed, [one]) for one in told])
+    listed = ExecutionSummary("arn", "m", NOW, NOW)
+    monkeypatch.setattr(
+        module, "read_histories", lambda *_: [ExecutionRecords(listed, [one]) for one in told]
+    )
 
 
 def test_executions_that_were_forgotten_since_stay_in_the_file_of_their_day(

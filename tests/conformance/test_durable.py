@@ -10,8 +10,8 @@ from aws_durable_execution_sdk_python.retries import RetryPresets
 
 from lab.bench.cost import PAGE, PRICES
 from lab.conformance.hazards import scenario
-from lab.conformance.stage import Stage, Way, process_message
-from lab.conformance.trial import run_trial, told
+from lab.conformance.simulated_stack import SimulatedStack, Way, process_message
+from lab.conformance.trial import run_trial, story_lines
 from lab.conformance.verdict import Kind
 from lab.conformance.ways import durable
 from lab.conformance.ways.known import way
@@ -30,9 +30,9 @@ def test_a_crash_after_the_effect_has_it_act_again(name: str, steps: list[str]) 
     trial = run_trial(way(name), scenario("crash-after-effect"))
 
     assert trial.worst.kind == Kind.TWICE
-    lines = iter(told(trial.story))
+    lines = iter(story_lines(trial.story))
     for pattern in steps:
-        assert any(re.search(pattern, line) for line in lines), (pattern, *told(trial.story))
+        assert any(re.search(pattern, line) for line in lines), (pattern, *story_lines(trial.story))
 
 
 def test_once_and_found_waits_for_a_straggler() -> None:
@@ -49,12 +49,12 @@ def test_without_a_retry_a_step_is_once_and_a_person_has_to_look() -> None:
 @pytest.mark.parametrize("one", durable.DURABLE_WAYS, ids=lambda one: one.name)
 def test_a_message_takes_its_start_and_a_step_as_the_page_of_costs_counts_them(one: Way) -> None:
     world = World()
-    stage = Stage(world, one, process_message())
-    stage.send("a")
+    stack = SimulatedStack(world, one, process_message())
+    stack.send("a")
     with one.installed(world):
         world.run()
 
-    state: Any = stage.durable.state()
+    state: Any = stack.durable.state()
     operations = json.loads(state[0][2])[0]
     price = {
         name: found["dollars_per_million"]

@@ -12,7 +12,7 @@ import appointments
 from appointments import AppointmentBook
 from lab.conformance.clocks import virtual_datetime
 from lab.conformance.hazards import scenario
-from lab.conformance.stage import APPOINTMENTS_TABLE, Way
+from lab.conformance.simulated_stack import APPOINTMENTS_TABLE, Way
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import Kind
 from lab.conformance.ways.locks import LEASE_WAY, LEDGER_WAY
@@ -39,7 +39,7 @@ def _worst(way: Way, hazard: str) -> Kind:
 
     booking = replace(
         way,
-        effect=lambda stage: AppointmentBook(stage.dynamodb, APPOINTMENTS_TABLE),
+        effect=lambda stack: AppointmentBook(stack.dynamodb, APPOINTMENTS_TABLE),
         installed=installed,
     )
     return run_trial(booking, scenario(hazard)).worst.kind

@@ -14,9 +14,10 @@ from actonce.stack.embedded_folder import PROJECT
 from actonce_core import invoked_effect
 from actonce_core.locking.consumer import MAX_RETRIES
 from actonce_core.locking.locks import seconds_for_a_takeover
-from lab.conformance import invoking, machine, stage
-from lab.conformance.process import NotKnownHere
-from lab.conformance.queues import KeptQueues, Record, RequestsQueue
+from lab.conformance import lambda_client, machine
+from lab.conformance import simulated_stack as stack
+from lab.conformance.process import Unsupported
+from lab.conformance.queues import OutputQueues, Record, RequestsQueue
 from lab.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
 from lab.conformance.world import World
 
@@ -33,35 +34,36 @@ def _default(parameter: str, template: str) -> int:
 def test_time_outs_are_the_templates() -> None:
     main, locks = ((PROJECT / name).read_text() for name in ("template.yaml", "locks.yaml"))
     seconds = {
-        "StarterTimeoutSeconds": stage.CONSUMER_TIMEOUT,
-        "EffectTimeoutSeconds": stage.EFFECT_TIMEOUT,
-        "StragglerMarginSeconds": stage.STRAGGLER_MARGIN,
-        "ClockSkewSeconds": stage.CLOCK_SKEW,
+        "StarterTimeoutSeconds": stack.CONSUMER_TIMEOUT,
+        "EffectTimeoutSeconds": stack.EFFECT_TIMEOUT,
+        "StragglerMarginSeconds": stack.STRAGGLER_MARGIN,
+        "ClockSkewSeconds": stack.CLOCK_SKEW,
     }
     assert {name: _default(name, locks) * 1000 for name in seconds} == seconds
     for name in ("EffectTimeoutSeconds", "StragglerMarginSeconds"):
         assert _default(name, main) * 1000 == seconds[name]
-    assert _default("NamesRememberedDays", main) * 24 * 60 * MINUTE == stage.NAMES_REMEMBERED
-    assert f'        MaxRounds: "{stage.MAX_ROUNDS}"\n' in main
-    longest = stage.INVOKING_LEASE_CONSUMER_TIMEOUT
+    assert _default("NamesRememberedDays", main) * 24 * 60 * MINUTE == stack.NAMES_REMEMBERED
+    assert f'        MaxRounds: "{stack.MAX_ROUNDS}"\n' in main
+    longest = stack.INVOKING_LEASE_CONSUMER_TIMEOUT
     for text in (
-        f'MAX_ROUNDS: "{stage.MAX_ROUNDS}"\n',
-        f'LEASE_SECONDS: "{stage.LEASE // 1000}"  ',
-        f'"{stage.CONSUMER_TIMEOUT // 1000}": {stage.VISIBILITY // 1000}\n',
-        f'"{stage.LEASE_CONSUMER_TIMEOUT // 1000}": {stage.LEASE_VISIBILITY // 1000}\n',
-        f'"{longest // 1000}": {stage.INVOKING_LEASE_VISIBILITY // 1000}\n',
-        f"maxReceiveCount: {stage.MOST_RECEIVES}  ",
+        f'MAX_ROUNDS: "{stack.MAX_ROUNDS}"\n',
+        f'LEASE_SECONDS: "{stack.LEASE // 1000}"  ',
+        f'"{stack.CONSUMER_TIMEOUT // 1000}": {stack.VISIBILITY // 1000}\n',
+        f'"{stack.LEASE_CONSUMER_TIMEOUT // 1000}": {stack.LEASE_VISIBILITY // 1000}\n',
+        f'"{longest // 1000}": {stack.INVOKING_LEASE_VISIBILITY // 1000}\n',
+        f"maxReceiveCount: {stack.MOST_RECEIVES}  ",
     ):
         assert text in locks
-    states = stage.process_message()["States"]
+    states = stack.process_message()["States"]
     for name in ("PerformEffect", "FindEffect"):
         assert states[name]["Retry"][-1]["MaxAttempts"] == MAX_RETRIES
     needed = seconds_for_a_takeover(
-        stage.LEASE / 1000, (stage.STRAGGLER_MARGIN + stage.EFFECT_TIMEOUT) / 1000
+        stack.LEASE / 1000,
+        (stack.STRAGGLER_MARGIN + stack.EFFECT_TIMEOUT) / 1000,
     )
-    assert stage.LEASE_CONSUMER_TIMEOUT < needed * 1000 <= longest
-    shipped: Any = invoked_effect.client_config(stage.EFFECT_TIMEOUT / 1000)
-    assert shipped.read_timeout == invoking.LONGEST_WAIT
+    assert stack.LEASE_CONSUMER_TIMEOUT < needed * 1000 <= longest
+    shipped: Any = invoked_effect.client_config(stack.EFFECT_TIMEOUT / 1000)
+    assert shipped.read_timeout == lambda_client.LONGEST_WAIT
     assert shipped.retries["total_max_attempts"] == 1
 
 
@@ -85,7 +87,7 @@ def _queue(*, is_fifo: bool = False) -> tuple[World, _Consumers, RequestsQueue]:
     queue = RequestsQueue(
         world,
         consumers.deliver,
-        KeptQueues(world),
+        OutputQueues(world),
         "parked",
         visibility=210_000,
         most_receives=5,
@@ -142,7 +144,7 @@ _ENDS = {
 
 def test_start_execution_answers_as_aws_does() -> None:
     world = World()
-    service = StepFunctions(world, _ENDS, lambda *_: None, KeptQueues(world))
+    service = StepFunctions(world, _ENDS, lambda *_: None, OutputQueues(world))
     answers: list[str] = []
 
     def ask(at: int, text: str) -> None:
@@ -178,5 +180,5 @@ def test_start_execution_answers_as_aws_does() -> None:
     ],
 )
 def test_a_definition_with_what_it_does_not_know_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(NotKnownHere):
+    with pytest.raises(Unsupported):
         machine.load(json.dumps(_ENDS | change), {})

@@ -14,10 +14,10 @@ from actonce_core.locking import consumer, idempotent
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.locks import Lease, Ledger, ProcessingLocks, ProcessingTable
 from actonce_core.start import Starter
-from lab.conformance import stage
+from lab.conformance import simulated_stack
 from lab.conformance.hazards import scenario
-from lab.conformance.stage import FUNCTION, Way, process_message
-from lab.conformance.stepfunctions import Untrue
+from lab.conformance.simulated_stack import FUNCTION, Way, process_message
+from lab.conformance.stepfunctions import InvariantViolation
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import Kind
 from lab.conformance.ways import locks
@@ -45,7 +45,9 @@ def _spoiled(definition: Any, path: tuple[str | int, ...], instead: Any) -> Any:
 
 
 _PROOF = ["NotPerformed", "Lambda.TooManyRequestsException", "Lambda.ResourceNotFoundException"]
-_WAITS_FOR_ITS_OWN_TIME_OUT = (stage.EFFECT_TIMEOUT + stage.STRAGGLER_MARGIN) // 1000
+_WAITS_FOR_ITS_OWN_TIME_OUT = (
+    simulated_stack.EFFECT_TIMEOUT + simulated_stack.STRAGGLER_MARGIN
+) // 1000
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_a_spoiled_state_machine_acts_twice(path: str, instead: Any, hazard: str
 def test_a_state_machine_that_ends_without_saying_what_happened_is_found_out() -> None:
     gives_up = _spoiled(process_message(), ("PerformEffect", "Catch", 3, "Next"), "Done")
 
-    with pytest.raises(Untrue, match="a is said to be None"):
+    with pytest.raises(InvariantViolation, match="a is said to be None"):
         _worst(STEP_FUNCTIONS, "crash", gives_up)
 
 
@@ -88,9 +90,9 @@ def test_a_state_machine_that_does_not_perform_on_a_persons_word_is_found_out(
 ) -> None:
     blind = process_message(FindFunctionArn="")
     looks = _spoiled(blind, ("Decision", "Choices", 0, "Next"), "FindEffect")
-    monkeypatch.setattr(stage, "_blind_machine", lambda: looks)
+    monkeypatch.setattr(simulated_stack, "_blind_machine", lambda: looks)
 
-    with pytest.raises(Untrue, match="was to be performed, and asks again"):
+    with pytest.raises(InvariantViolation, match="was to be performed, and asks again"):
         _worst(STEP_FUNCTIONS, "told-by-a-person")
 
 
@@ -128,9 +130,7 @@ _ONLY_PROOF = """(NotPerformed, _CannotFind) as error:
         nothing_happened = isinstance(error, NotPerformed)"""
 _LOOK = 'found: JsonObject | None = answer(self.effect, event)["effect"]'
 _HELD = 'raise StillInProgress(f"message {message.message_id} is held by another attempt")'
-_NOT_HEARD = (
-    "return True  # the next one may be heard; until then the time since the last one counts"
-)
+_NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_until` stays as it is"
 
 
 @pytest.mark.parametrize(
@@ -146,13 +146,13 @@ _NOT_HEARD = (
         ("Starter._start", "        raise\n", "        return Start.SUPPRESSED\n",
          STEP_FUNCTIONS, "services-fail", LOST),
         # The row is young enough, and the name is free again.
-        ("Starter._refusal_of", "=self.names_remembered", "=self.names_remembered * 3",
+        ("Starter.start_message", "=self.names_remembered", "=self.names_remembered * 3",
          STEP_FUNCTIONS, "short-history", TWICE),
         pytest.param("start.refusal_of", "known.memory != memory", "False",
                      STEP_FUNCTIONS, "another-memory", TWICE, marks=pytest.mark.long),
         ("Consumer._find", _LOOK, "found = None", LEDGER_FENCED, "crash-after-effect", TWICE),
         ("Consumer._find", _LOOK, "found = None", LEASE_FENCED, "crash-after-effect", TWICE),
-        ("Consumer.consume", _HELD, "return End(Start.SUPPRESSED, message)",
+        ("Consumer.consume", _HELD, "return DeliveryResult(Start.SUPPRESSED, message)",
          LEDGER_FENCED, "crash", LOST),
         pytest.param("Consumer._act", f"{_LETTER}\n    {_COMPLETE}", f"{_COMPLETE}\n    {_LETTER}",
                      LEDGER_FENCED, "given-up", LOST, marks=pytest.mark.long),
@@ -201,7 +201,7 @@ def test_a_message_that_is_given_back_and_not_counted_is_left_to_the_queue(
 ) -> None:
     _spoil(monkeypatch, "Locks.release_processing_lock", ', counted="given_back"', "")
 
-    with pytest.raises(Untrue, match="nobody was asked within twelve hours"):
+    with pytest.raises(InvariantViolation, match="nobody was asked within twelve hours"):
         _worst(LEDGER_WAY, "closed")
 
 

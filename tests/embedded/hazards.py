@@ -20,7 +20,7 @@ from actonce.embedded.injected.fault_injection import used
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from lab.conformance import found
-from lab.conformance.verdict import Ends, Verdict, judge, one_form
+from lab.conformance.verdict import FinalState, Verdict, judge, one_form
 
 REAL_WAYS = {
     "step-functions": ("step-functions",),
@@ -72,7 +72,7 @@ LONGEST_SECONDS = 180.0
 """Nothing moves for less than that."""
 
 
-def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
+def cause_all(stack: Stack, faults_folder: Path) -> dict[str, FinalState]:
     """Cause every hazard, wait until all has come to rest, and say how each ended."""
     run = f"real-{uuid.uuid4().hex[:8]}"
     planned = {
@@ -109,10 +109,10 @@ def _sent(stack: Stack, prefix: str, cause: Cause) -> list[Sent]:
     return sent
 
 
-def ends_by_practice(stack: Stack, sent: Mapping[str, Sequence[Sent]]) -> dict[str, Ends]:
+def ends_by_practice(stack: Stack, sent: Mapping[str, Sequence[Sent]]) -> dict[str, FinalState]:
     """How messages ended, read from the stack at rest; each practice is a run of its own."""
     effects, waiting = effects_by_practice(stack), _waiting(stack)
-    return {practice: Ends(one, effects[practice], waiting) for practice, one in sent.items()}
+    return {practice: FinalState(one, effects[practice], waiting) for practice, one in sent.items()}
 
 
 def effects_by_practice(stack: Stack) -> defaultdict[str, list[tuple[str, str]]]:
@@ -143,8 +143,8 @@ def disagreement(way: str, hazard: str, verdict: Verdict) -> str:
         cell = published.get((column, hazard))
         if cell is None:
             continue  # not a hazard that this column has
-        if verdict > cell.worst or verdict.kind not in cell.ends:
-            ends = ", ".join(sorted(kind.name.lower() for kind in cell.ends))
+        if verdict > cell.worst or verdict.kind not in cell.counts:
+            ends = ", ".join(sorted(kind.name.lower() for kind in cell.counts))
             return (
                 f"{way} against {hazard}: really {verdict.kind.name.lower()}"
                 f"{', out of order' if verdict.is_out_of_order else ''}; "
@@ -153,7 +153,7 @@ def disagreement(way: str, hazard: str, verdict: Verdict) -> str:
     return ""
 
 
-def verdict_of(ends: Ends, hazard: str) -> Verdict:
+def verdict_of(ends: FinalState, hazard: str) -> Verdict:
     """The verdict, in the words of the table."""
     verdict = judge(ends)
     return verdict if hazard == "group-order" else Verdict(verdict.kind)

@@ -10,7 +10,7 @@ from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from lab.conformance.hazards import SCENARIOS
 from lab.conformance.page import PAGE
-from lab.conformance.verdict import Ends, Kind, Verdict
+from lab.conformance.verdict import FinalState, Kind, Verdict
 from tests.embedded.hazards import CAUSES, REAL_WAYS, cause_all, disagreement, verdict_of
 
 
@@ -38,7 +38,7 @@ def test_what_the_walk_did_not_find_is_a_disagreement(
 
 
 @pytest.fixture(scope="module")
-def ends(stack: Stack, embedded_paths: Paths) -> dict[str, Ends]:
+def ends(stack: Stack, embedded_paths: Paths) -> dict[str, FinalState]:
     ends = cause_all(stack, embedded_paths.faults)
     warm(stack)  # the faults took the processes along, and the tests after this file load them
     return ends
@@ -46,5 +46,5 @@ def ends(stack: Stack, embedded_paths: Paths) -> dict[str, Ends]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("hazard", CAUSES)
-def test_it_ends_as_the_table_says(ends: dict[str, Ends], hazard: str) -> None:
+def test_it_ends_as_the_table_says(ends: dict[str, FinalState], hazard: str) -> None:
     assert not disagreement("step-functions", hazard, verdict_of(ends[hazard], hazard))

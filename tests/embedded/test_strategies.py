@@ -12,7 +12,7 @@ from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
-from lab.conformance.verdict import Ends
+from lab.conformance.verdict import FinalState
 from tests.embedded.command_line import demo, run_json
 from tests.embedded.hazards import CAUSES, cause_all, disagreement, verdict_of
 from tests.embedded.homes import home
@@ -98,12 +98,12 @@ def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None
 
 
 @pytest.fixture(scope="module")
-def ends(deployed: Deployed) -> dict[str, Ends]:
+def ends(deployed: Deployed) -> dict[str, FinalState]:
     return cause_all(deployed.stack, deployed.paths.faults)
 
 
 @pytest.mark.parametrize("hazard", CAUSES)
 def test_a_hazard_ends_as_the_table_says(
-    deployed: Deployed, ends: dict[str, Ends], hazard: str
+    deployed: Deployed, ends: dict[str, FinalState], hazard: str
 ) -> None:
     assert not disagreement(deployed.strategy, hazard, verdict_of(ends[hazard], hazard))

@@ -108,20 +108,15 @@ def test_what_waits_and_what_was_rejected_is_recorded(night: Night) -> None:
     ]
 
 
-def test_what_happened_at_midnight_is_the_next_days(night: Night) -> None:
-    night.lists(FAILED=[listed("rejected", NOON, NOON + timedelta(hours=13))])
-    night.tells("rejected", *REJECTED, start=MIDNIGHT - timedelta(seconds=3))
-
-    night.record()
-
-    assert night.lines() == [("rejected", "posted", None)]
-
-
-def test_one_that_fails_between_the_two_lists_is_looked_at_once(night: Night) -> None:
+def test_what_happens_at_midnight_is_the_next_days_and_what_two_lists_have_is_read_once(
+    night: Night,
+) -> None:
+    # It fails between the two lists.
     night.lists(RUNNING=[listed("fails", NOON)], FAILED=[listed("fails", NOON, MIDNIGHT)])
-    night.tells("fails", *WAITS)
+    night.tells("fails", *REJECTED, start=MIDNIGHT - timedelta(seconds=3))
 
     assert night.record() == {"executions": 1, "lines": 1}
+    assert night.lines() == [("fails", "posted", None)]
 
 
 def test_what_is_found_later_goes_into_a_further_file_and_no_file_is_written_again(
@@ -182,36 +177,29 @@ def test_a_file_that_cannot_be_read_stays_and_is_named(night: Night) -> None:
     assert night.s3.get_object(Bucket="records", Key=KEY)["Body"].read() == b"no gzip"
 
 
-def test_the_handler_records_the_day_that_it_is_given(
-    night: Night, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def handle(night: Night, event: dict[str, str]) -> dict[str, Any]:
     context = SimpleNamespace(get_remaining_time_in_millis=lambda: 900_000)
-    monkeypatch.setattr(dead_letters_of_day, "_from_environment", lambda: night.recorder)
+    with pytest.MonkeyPatch.context() as patch, night.stepfunctions:
+        patch.setattr(dead_letters_of_day, "_from_environment", lambda: night.recorder)
+        return dead_letters_of_day.handler(event, context)
+
+
+def test_the_handler_records_the_day_that_it_is_given(night: Night) -> None:
     night.lists()
-
-    with night.stepfunctions:
-        answer = dead_letters_of_day.handler({"day": "2026-01-31"}, context)
-
-    assert answer == {"key": KEY, "executions": 0, "lines": 0}
-    assert night.lines() == []  # a day without dead letters says that it was looked at
+    assert handle(night, {"day": "2026-01-31"}) == {"key": KEY, "executions": 0, "lines": 0}
+    assert night.lines() == []  # a day without dead letters still has a file
     with pytest.raises(ValueError, match="isoformat"):
-        dead_letters_of_day.handler({"day": "yesterday"}, context)
+        handle(night, {"day": "yesterday"})
 
 
-def test_a_slot_s_file_says_up_to_when_it_is_complete(
-    night: Night, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    context = SimpleNamespace(get_remaining_time_in_millis=lambda: 900_000)
-    monkeypatch.setattr(dead_letters_of_day, "_from_environment", lambda: night.recorder)
+def test_a_slot_s_file_says_up_to_when_it_is_complete(night: Night) -> None:
     night.lists(RUNNING=[listed("waits", NOON)])
     night.tells("waits", *WAITS, start=NOON)
-    slot = {"day": "2026-01-31", "until": "2026-01-31T13:00:00.000Z"}
+    until = "2026-01-31T13:00:00.000Z"
 
-    with night.stepfunctions:
-        assert dead_letters_of_day.handler(slot, context)["lines"] == 1
+    assert handle(night, {"day": "2026-01-31", "until": until})["lines"] == 1
 
-    file = night.s3.get_object(Bucket="records", Key=KEY)["Body"].read()
-    lines = [json.loads(line) for line in gzip.decompress(file).splitlines()]
-    beat = {"stream": "dead_letters", "version": 1, "at": slot["until"], "event": "heartbeat"}
+    lines = [json.loads(line) for line in gzip.decompress(night.content(KEY)).splitlines()]
+    beat = {"stream": "dead_letters", "version": 1, "at": until, "event": "heartbeat"}
     assert beat | {"source": STATE_MACHINE} in lines
     assert len(lines) == 2

@@ -11,7 +11,7 @@ from actonce_core.delivery import SOURCE_MESSAGE_ID
 from actonce_core.events import EventBus
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
 from actonce_core.message import Message, Reason, Refusal, conflict
-from actonce_core.start import End, Start
+from actonce_core.start import DeliveryResult, Start
 from tests.support.deliveries import delivery, text_attribute
 from tests.support.snapshots import Snapshot
 
@@ -48,9 +48,9 @@ LETTER = {
     "message": {},
 }
 ENDS = {
-    "a conflict": End(conflict(MESSAGE, "0" * 64), MESSAGE),
-    "no JSON": End(Refusal(Reason.NOT_JSON, "A sentence."), None),
-    "a dead letter": End(Start.STARTED, MESSAGE, LETTER),
+    "a conflict": DeliveryResult(conflict(MESSAGE, "0" * 64), MESSAGE),
+    "no JSON": DeliveryResult(Refusal(Reason.NOT_JSON, "A sentence."), None),
+    "a dead letter": DeliveryResult(Start.STARTED, MESSAGE, LETTER),
 }
 
 
@@ -60,7 +60,7 @@ def test_what_is_told_of_each_end_has_ids_and_reasons_alone(snapshot: Snapshot) 
     for source in ("0b5b2bd1-5e2c-4f1a-9d57-0d1e6a1f4c11", "<!channel> all of you"):
         bus, attributes = Bus(), {SOURCE_MESSAGE_ID: text_attribute(source)}
         sent = delivery({"secret": 1}, message_attributes=attributes)
-        EventBus(bus.connect, "shop").tell([(sent, end) for end in ENDS.values()])
+        EventBus(bus.connect, "shop").put([(sent, end) for end in ENDS.values()])
         lines += [f"{json.dumps(entry)}\n" for (*entries,) in bus.calls for entry in entries]
     snapshot("events.txt", "".join(lines))
 
@@ -69,8 +69,8 @@ def test_of_what_goes_well_nobody_is_told_and_no_client_is_made() -> None:
     def connect() -> Bus:
         raise AssertionError
 
-    ends = [End(Start.STARTED, MESSAGE), End(Start.SUPPRESSED, MESSAGE)]
-    EventBus(connect, "shop").tell([(delivery("{}"), end) for end in ends])
+    ends = [DeliveryResult(Start.STARTED, MESSAGE), DeliveryResult(Start.SUPPRESSED, MESSAGE)]
+    EventBus(connect, "shop").put([(delivery("{}"), end) for end in ends])
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_of_what_goes_well_nobody_is_told_and_no_client_is_made() -> None:
 )
 def test_a_batch_fits_into_one_call(longest: Callable[[], Refusal]) -> None:
     bus = Bus()
-    EventBus(bus.connect, "s" * 128).tell([(delivery("{}"), End(longest(), None))] * 10)
+    EventBus(bus.connect, "s" * 128).put([(delivery("{}"), DeliveryResult(longest(), None))] * 10)
 
     (entries,) = bus.calls
     assert len(entries) == 10
@@ -95,4 +95,6 @@ def test_a_batch_fits_into_one_call(longest: Callable[[], Refusal]) -> None:
 def test_an_event_that_was_not_taken_is_an_error_with_its_code() -> None:
     bus = Bus("ThrottlingException")
     with pytest.raises(ClientError, match="ThrottlingException"):
-        EventBus(bus.connect, "shop").tell([(delivery("{"), End(conflict(MESSAGE, ""), MESSAGE))])
+        EventBus(bus.connect, "shop").put(
+            [(delivery("{"), DeliveryResult(conflict(MESSAGE, ""), MESSAGE))]
+        )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from actonce_core import transient
 from actonce_core.histories.day_file import json_line, packed, unpacked
-from actonce_core.histories.reading import Listed, executions_between, tell
+from actonce_core.histories.reading import ExecutionSummary, executions_between, read_histories
 from actonce_core.histories.stays import dead_letter_records
 from actonce_core.transient import patiently
 from tests.support.histories import (
@@ -59,12 +59,12 @@ def test_executions_that_ran_at_some_time_of_the_day_are_found() -> None:
 
 def test_an_execution_that_is_forgotten_meanwhile_is_told_of() -> None:
     client = boto3.client("stepfunctions")
-    gone = Listed("arn:aws:states:x", "gone", START, None)
+    gone = ExecutionSummary("arn:aws:states:x", "gone", START, None)
     with Stubber(client) as stubber:
         stubber.add_client_error("get_execution_history", "ExecutionDoesNotExist")
-        (told,) = tell(client, [gone], dead_letter_records, retry_for=60)
+        (told,) = read_histories(client, [gone], dead_letter_records, retry_for=60)
 
-    assert (told.records, told.listed) == (None, gone)
+    assert (told.records, told.execution) == (None, gone)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from actonce_core.delivery import Delivery
 from actonce_core.message import Message, Reason, Refusal
 from actonce_core.records import delivery_record, log_line
-from actonce_core.start import End, Start
+from actonce_core.start import DeliveryResult, Start
 from tests.support.deliveries import delivery
 from tests.support.moto_aws import NOW
 from tests.support.snapshots import Snapshot
@@ -23,10 +23,10 @@ THROTTLED = ClientError({"Error": {"Code": "ThrottlingException"}}, "X")
 
 
 ENDS: list[Any] = [
-    End(Start.STARTED, MESSAGE),
-    End(Start.SUPPRESSED, MESSAGE),
-    End(Refusal(Reason.CONFLICT, "A sentence.", "order 17"), MESSAGE),
-    End(Refusal(Reason.NOT_JSON, "A sentence."), None),
+    DeliveryResult(Start.STARTED, MESSAGE),
+    DeliveryResult(Start.SUPPRESSED, MESSAGE),
+    DeliveryResult(Refusal(Reason.CONFLICT, "A sentence.", "order 17"), MESSAGE),
+    DeliveryResult(Refusal(Reason.NOT_JSON, "A sentence."), None),
     # A failure is recorded by its name alone.
     THROTTLED,
     RuntimeError("the body is {secret}"),

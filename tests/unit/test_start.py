@@ -45,21 +45,24 @@ def test_the_row_says_what_was_seen_when_and_by_whom_and_never_changes(aws: Moto
         assert aws.fingerprint_row("m-1") == row
 
 
-@pytest.mark.parametrize("code", ["InvalidName", "InvalidExecutionInput", "ValidationException"])
-def test_a_message_that_step_functions_never_takes_is_handed_on(aws: MotoAws, code: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "is_final"),
+    [
+        *((code, True) for code in ("InvalidName", "InvalidExecutionInput", "ValidationException")),
+        *((code, False) for code in ("ThrottlingException", "StateMachineDoesNotExist")),
+    ],
+)
+def test_a_message_that_cannot_be_started_is_handed_on_only_if_it_never_can(
+    aws: MotoAws, code: str, is_final: bool
+) -> None:
     with Stubber(aws.stepfunctions) as stubber:
         stubber.add_client_error("start_execution", code)
-        assert start(aws) is Reason.NOT_STARTABLE
-    assert aws.reasons() == ["not_startable"]
-
-
-@pytest.mark.parametrize("code", ["ThrottlingException", "StateMachineDoesNotExist"])
-def test_at_any_other_answer_its_delivery_comes_back(aws: MotoAws, code: str) -> None:
-    with Stubber(aws.stepfunctions) as stubber:
-        stubber.add_client_error("start_execution", code)
-        with pytest.raises(ClientError, match=code):
-            start(aws)
-    assert aws.reasons() == []
+        if is_final:
+            assert start(aws) is Reason.NOT_STARTABLE
+        else:
+            with pytest.raises(ClientError, match=code):
+                start(aws)
+    assert aws.reasons() == ["not_startable"] * is_final
 
 
 def test_a_conflict_that_cannot_be_handed_on_raises(aws: MotoAws) -> None:

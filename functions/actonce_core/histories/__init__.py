@@ -1,4 +1,4 @@
-"""What executions of ProcessMessage went through, read from their histories.
+"""What happened to executions of ProcessMessage, from their histories.
 
-Shared by the night's function and the command line, so that one record never has two forms.
+DeadLettersFunction and the command line share it, so that their records have one form.
 """

@@ -1,4 +1,4 @@
-"""The files that hold a stream's records of one UTC day: JSON Lines, gzip."""
+"""The files with a stream's records of one UTC day: JSON Lines, gzip."""
 
 import gzip
 import hashlib
@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 FILE_NAME = "collected.jsonl.gz"
-"""Whoever gets records out of AWS's APIs writes this file first: no two hold the same line."""
+"""The first file of records collected from AWS's APIs; no further one repeats a line of it."""
 
 
 def json_line(record: Mapping[str, Any]) -> bytes:
@@ -18,27 +18,27 @@ def json_line(record: Mapping[str, Any]) -> bytes:
 
 
 def folder_of(stream: str, day: date) -> str:
-    """Where a stream's records of a day lie, below the root of the records."""
+    """The folder of a stream's records of a day, below the root of the records."""
     return f"{stream}/dt={day.isoformat()}"
 
 
 def key_of(stream: str, day: date) -> str:
-    """Where the file lies below the root of the records."""
+    """The first file, below the root of the records."""
     return f"{folder_of(stream, day)}/{FILE_NAME}"
 
 
 def key_of_more(stream: str, day: date, content: bytes) -> str:
-    """Where a further file of the day lies: named by what it holds, so that none is rewritten."""
+    """A further file of the day, named by its content, so that none is overwritten."""
     name, _, ending = FILE_NAME.partition(".")
-    told = hashlib.sha256(content).hexdigest()[:16]
-    return f"{folder_of(stream, day)}/{name}-{told}.{ending}"
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    return f"{folder_of(stream, day)}/{name}-{digest}.{ending}"
 
 
 def unpacked(file: bytes) -> set[bytes]:
     """The lines of a file, each with its line feed.
 
     Raises:
-        EOFError, OSError, zlib.error: it is no whole gzip.
+        EOFError, OSError, zlib.error: it is not a complete gzip file.
     """
     return {line + b"\n" for line in gzip.decompress(file).splitlines() if line.strip()}
 

@@ -1,4 +1,4 @@
-"""Events of GetExecutionHistory, and what stands in them."""
+"""Events of GetExecutionHistory, and their contents."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ Event = Mapping[str, Any]
 
 
 def details(event: Event) -> Mapping[str, Any]:
-    """An event's own part: `taskFailedEventDetails` and the like, one per event at most."""
+    """An event's details (`taskFailedEventDetails` or the like), of which it has one at most."""
     for name, value in event.items():
         if name.endswith("EventDetails"):
             return value  # type: ignore[no-any-return]

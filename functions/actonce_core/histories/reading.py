@@ -1,4 +1,4 @@
-"""Reading many histories at the rate that Step Functions gives them."""
+"""Reads many histories, as fast as Step Functions allows."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.type_defs import ExecutionListItemTypeDef
 
 HISTORIES_IN_FLIGHT = 8
-"""GetExecutionHistory refills at 20 a second on AWS; more at a time are only throttled."""
+"""GetExecutionHistory refills at 20 a second on AWS; more at a time would only be throttled."""
 
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ExecutionSummary:
     """An execution as ListExecutions shows it; times are UTC."""
 
     arn: str
@@ -33,10 +33,10 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What one execution's history tells; None where Step Functions has forgotten it."""
+class ExecutionRecords:
+    """The records of an execution's history; None if Step Functions has forgotten it."""
 
-    listed: Listed
+    execution: ExecutionSummary
     records: list[Record] | None
 
 
@@ -47,18 +47,18 @@ def executions_between(
     *,
     retry_for: float,
     status: "ExecutionStatusType | None" = None,
-) -> Iterator[list[Listed]]:
-    """The executions that ran at some time between two moments, a list per call.
+) -> Iterator[list[ExecutionSummary]]:
+    """The executions that were running at some time in a period, a list per call; maybe empty.
 
-    An execution runs for as long as its dead letter waits, so those of earlier days count too, and
-    ListExecutions, which knows no times, is read whole: a list may be empty.
+    An execution runs for as long as its dead letter waits, so it may be from an earlier day.
+    ListExecutions cannot filter by time, so all its pages are read.
 
     Args:
         stepfunctions: the client.
         state_machine: its ARN.
-        between: the first moment, and the first one after.
+        between: the beginning of the period, and its end, exclusive.
         retry_for: seconds after which the throttling of one call is raised.
-        status: those that have it now; None: all.
+        status: only those that have it now; None: all.
     """
     since, until = between
     arguments: dict[str, Any] = {"stateMachineArn": state_machine, "maxResults": 1000}
@@ -66,10 +66,9 @@ def executions_between(
         arguments["statusFilter"] = status
     while True:
         answer = patiently(lambda: stepfunctions.list_executions(**arguments), retry_for)
-        listed = [_listed(item) for item in answer["executions"]]
         yield [
             one
-            for one in listed
+            for one in map(_summary, answer["executions"])
             if one.started_at < until and (one.stopped_at is None or one.stopped_at >= since)
         ]
         if not answer.get("nextToken"):
@@ -77,9 +76,9 @@ def executions_between(
         arguments["nextToken"] = answer["nextToken"]
 
 
-def _listed(item: "ExecutionListItemTypeDef") -> Listed:
+def _summary(item: "ExecutionListItemTypeDef") -> ExecutionSummary:
     stopped = item.get("stopDate")
-    return Listed(
+    return ExecutionSummary(
         item["executionArn"],
         item["name"],
         item["startDate"].astimezone(UTC),
@@ -97,36 +96,35 @@ def read_events(stepfunctions: "SFNClient", execution_arn: str) -> list[Event]:
     return [event for page in pages for event in page["events"]]
 
 
-def tell(
+def read_histories(
     stepfunctions: "SFNClient",
-    executions: Iterable[Listed],
+    executions: Iterable[ExecutionSummary],
     records: Callable[[str, Sequence[Event]], list[Record]],
     retry_for: float,
-) -> Iterator[Told]:
-    """Read the histories of executions, some side by side, in no particular order.
+) -> Iterator[ExecutionRecords]:
+    """Read executions' histories, some side by side, in no particular order.
 
     Args:
         stepfunctions: the client.
         executions: whose histories.
-        records: makes records of an execution's name and its history.
+        records: makes records from an execution's name and its history.
         retry_for: seconds after which the throttling of one history is raised.
     """
 
-    def read(listed: Listed) -> Told:
+    def read(execution: ExecutionSummary) -> ExecutionRecords:
         try:
-            events = patiently(lambda: read_events(stepfunctions, listed.arn), retry_for)
+            events = patiently(lambda: read_events(stepfunctions, execution.arn), retry_for)
         except ClientError as error:
             if error.response["Error"]["Code"] == "ExecutionDoesNotExist":
-                return Told(listed, None)
+                return ExecutionRecords(execution, None)
             raise
-        return Told(listed, records(listed.name, events))
+        return ExecutionRecords(execution, records(execution.name, events))
 
-    rest = iter(executions)
     with ThreadPoolExecutor(HISTORIES_IN_FLIGHT, thread_name_prefix="history") as threads:
-        pending: set[Future[Told]] = set()
+        pending: set[Future[ExecutionRecords]] = set()
         try:
-            for listed in rest:
-                pending.add(threads.submit(read, listed))
+            for execution in executions:
+                pending.add(threads.submit(read, execution))
                 if len(pending) >= 2 * HISTORIES_IN_FLIGHT:
                     done, pending = wait(pending, return_when=FIRST_COMPLETED)
                     yield from (future.result() for future in done)

@@ -1,7 +1,7 @@
-"""What one history tells of its dead letters, also as lines of the `dead_letters` stream.
+"""The dead letters in an execution's history, also as lines of the `dead_letters` stream.
 
-The state's name is that of `statemachine/process_message.asl.json`, which runs one state at a time:
-an event belongs to the state that was entered last.
+`statemachine/process_message.asl.json` runs one state at a time, so an event belongs to the state
+that was entered last.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,22 +17,22 @@ DEAD_LETTER = "DeadLetter"
 DECISIONS = frozenset({"retry", "perform", "resolve", "reject"})
 
 VERSION = 1
-"""Of the stream's lines; a reader refuses versions it does not know."""
+"""Of the line format; a reader refuses versions that it does not know."""
 
 Record = dict[str, Any]
 
 
 @dataclass(slots=True)
 class Stay:
-    """One stay in the state DeadLetter, from the post to the decision or to the time-out.
+    """A stay in the state DeadLetter, from the post to the decision or the time-out.
 
     Attributes:
         failure: `reason`, `error`, `cause`, `rounds`.
         decision: `decision`, `note` and, from this project's command line, `decided_at`,
             `decided_by`; empty while there is none.
-        answered_at: when Step Functions took the answer; None while there is none.
-        task_token: of the open task, where the history tells it.
-        over: no decision can be made any more.
+        answered_at: when Step Functions received the answer; None while there is none.
+        task_token: of the open task, if the history has it.
+        over: a decision can no longer be made.
     """
 
     posted_at: datetime
@@ -43,7 +43,7 @@ class Stay:
     over: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """For machines; without the token, which is as good as the decision."""
+        """For machines; without the token, because whoever has it can decide."""
         return {
             "posted_at": timestamp(self.posted_at),
             **self.failure,
@@ -73,7 +73,7 @@ def dead_letter_stays(events: Sequence[Event]) -> list[Stay]:
             continue
         elif kind == "TaskScheduled":
             body = json_object(detail.get("parameters")).get("MessageBody")
-            # Step Functions keeps what it sent as a text or as the object it was made from.
+            # The history has the body as text, or as the object that it was made from.
             posted = body if isinstance(body, dict) else json_object(body)
             stays[-1].task_token = posted.get("task_token")
         elif kind == "TaskSucceeded":
@@ -87,11 +87,11 @@ def dead_letter_stays(events: Sequence[Event]) -> list[Stay]:
 
 
 def decision_of(exited: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The decision with which the state DeadLetter was left.
+    """The decision that ended a stay in DeadLetter.
 
     Args:
-        exited: the details of the event that it was left.
-        answer: what the task was answered.
+        exited: details of the event at the end of the stay.
+        answer: the task's answer.
     """
     output = json_object(exited.get("output"))
     decision = {"decision": output.get("decision"), "note": output.get("note") or ""}
@@ -100,12 +100,7 @@ def decision_of(exited: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[st
 
 
 def dead_letter_records(name: str, events: Sequence[Event]) -> list[Record]:
-    """The lines of the `dead_letters` stream that one history tells, in its order.
-
-    Args:
-        name: of the execution.
-        events: its whole history, oldest first.
-    """
+    """An execution's lines of the `dead_letters` stream, in order; `events`: its whole history."""
     message_id = message_id_of(events)
     lines: list[Record] = []
     for stay in dead_letter_stays(events):
@@ -123,7 +118,7 @@ def dead_letter_records(name: str, events: Sequence[Event]) -> list[Record]:
             "decided_by": None,
         }
         lines.append(line)
-        # An answer that is none of the decisions decides nothing: the next line is a new post.
+        # Any other answer decides nothing, and the letter is posted anew.
         if stay.answered_at is not None and stay.decision.get("decision") in DECISIONS:
             lines.append(
                 line
@@ -139,7 +134,7 @@ def dead_letter_records(name: str, events: Sequence[Event]) -> list[Record]:
 
 
 def message_id_of(events: Sequence[Event]) -> str | None:
-    """As tables and logs keep it; None for an execution that the starter did not start."""
+    """The message's id; None for an execution that the starter did not start."""
     started = next((details(event) for event in events if event["type"] == "ExecutionStarted"), {})
     message_id = json_object(started.get("input")).get("message_id")
     return message_id if isinstance(message_id, str) else None

@@ -1,4 +1,4 @@
-"""What happens to one delivery where a ledger or a lease stands in front of the effect.
+"""Handles one delivery behind a ledger or a lease.
 
     delivery ── read ──▶ message ── acquire ──▶ attempt ── act once ──▶ COMPLETE
                   │                  │  │  │        │ │
@@ -7,8 +7,8 @@
                             ▼           │  └▶ suppressed: it is COMPLETE
                       UnstartedQueue    └▶ in progress: back to the queue
 
-Invariant: `consume` returns only when the message is COMPLETE or the delivery has been handed on.
-In every other case it raises, and SQS brings the delivery back, each time later.
+Invariant: `consume` returns only once the message is COMPLETE or the delivery has been handed on.
+Otherwise it raises, and SQS brings the delivery back, each time later.
 """
 
 import json
@@ -30,23 +30,23 @@ from actonce_core.locking.locks import (
 )
 from actonce_core.locking.posting import DeadLetterQueue, dead_letter
 from actonce_core.message import Message, MessageReader, Reason, Refusal, conflict
-from actonce_core.start import End, Start
+from actonce_core.start import DeliveryResult, Start
 from actonce_core.unstarted import UnstartedQueue
 
 MAX_RETRIES: Final = 24
-"""As often as the state machine's `Retry`: at the queue's intervals some three hours, and for a
-message that was sent twice, whose deliveries use them up together, half of that."""
+"""As many as the state machine's `Retry`. At the queue's intervals they last some three hours; half
+of that for a message that was sent twice, whose deliveries share them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """The consumer and what it talks to.
+    """Acts on each message once.
 
     Attributes:
         lock_timeout: see `ProcessingLocks.acquire_processing_lock`.
-        max_rounds: attempts of which nobody knows, after which a message becomes a dead letter.
-        max_retries: how often a message is given back, because nothing happened or nobody could
-            look, before it does.
+        max_rounds: attempts with an unknown outcome before a message becomes a dead letter.
+        max_retries: how often a message is given back, because nothing happened or the effect
+            could not be looked up, before it becomes a dead letter.
     """
 
     reader: MessageReader
@@ -58,35 +58,31 @@ class Consumer:
     max_rounds: int
     max_retries: int = MAX_RETRIES
 
-    def consume(self, delivery: Delivery) -> End:
-        """Bring one delivery to its end.
+    def consume(self, delivery: Delivery) -> DeliveryResult:
+        """Act on a delivery's message, find that it is a duplicate, or hand the delivery on.
 
         Raises:
-            Exception: anything that leaves the end open; the delivery is not to be acknowledged.
+            Exception: none of these is certain; the delivery must not be acknowledged.
         """
         message = self.reader.read(delivery)
         if isinstance(message, Refusal):
             self.unstarted.hand_on(delivery, message)
-            return End(message, None)
+            return DeliveryResult(message, None)
         got = self.locks.acquire_processing_lock(
             message.message_id, self.lock_timeout, fingerprint=message.fingerprint
         )
         if isinstance(got, Attempt):
-            return End(Start.STARTED, message, self._act(delivery, message, got))
+            return DeliveryResult(Start.STARTED, message, self._act(delivery, message, got))
         if isinstance(got, Completed):
-            return End(Start.SUPPRESSED, message)
+            return DeliveryResult(Start.SUPPRESSED, message)
         if isinstance(got, DifferentContent | OtherMemory):
             refusal = _refusal(message, got)
             self.unstarted.hand_on(delivery, refusal)
-            return End(refusal, message)
+            return DeliveryResult(refusal, message)
         raise StillInProgress(f"message {message.message_id} is held by another attempt")
 
     def _act(self, delivery: Delivery, message: Message, attempt: Attempt) -> JsonObject | None:
-        """Act once, or post a dead letter; a dead letter completes the message like an effect.
-
-        Returns:
-            The dead letter; None: none was posted.
-        """
+        """Act once, or post and return a dead letter, which completes the message as well."""
         last: Exception
         try:
             act_once(
@@ -106,7 +102,7 @@ class Consumer:
                 self.locks.release_processing_lock(attempt, nothing_happened=nothing_happened)
                 raise
             reason, last = "not_performed" if nothing_happened else "outcome_unknown", error
-        # Posted first: a crash in between posts it again, and never loses it.
+        # Posted first: after a crash in between it is posted again, but never lost.
         now = self.locks.host.clock()
         letter = dead_letter(delivery, message, attempt, reason, last, now)
         self.dead_letters.post(letter)
@@ -142,7 +138,7 @@ def _refusal(message: Message, got: DifferentContent | OtherMemory) -> Refusal:
 
 
 class _RoundsUsedUp(Exception):
-    """The outcome was unknown too often to try once more."""
+    """The outcome was unknown too often to try again."""
 
 
 class _CannotFind(Exception):

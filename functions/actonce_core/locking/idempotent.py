@@ -1,4 +1,4 @@
-"""`@idempotent`: a handler of one message that acts once per message id.
+"""`@idempotent` makes a message handler act once per message id.
 
     ledger = Ledger(dynamodb, "ledger", straggler_seconds=30, clock_skew_seconds=300)
 
@@ -6,8 +6,8 @@
     def book(message):
         ...
 
-A second call with the same message returns the first one's answer. While the first is under way it
-raises `StillInProgress`: give the delivery back to the queue, do not acknowledge it.
+A second call with the same message returns the first call's result. While the first is in progress
+it raises `StillInProgress`: return the delivery to the queue, do not acknowledge it.
 """
 
 import functools
@@ -30,11 +30,11 @@ from actonce_core.locking.locks import (
 
 
 class ConflictingContent(Exception):
-    """The message id was first seen with another content. Nothing was done."""
+    """The message id was first seen with other content. Nothing was done."""
 
 
 class KnownElsewhere(Exception):
-    """Another way took the message, and only that can tell what became of it. Nothing was done."""
+    """Another memory took the message and alone knows what became of it. Nothing was done."""
 
 
 Handler = Callable[[Any], JsonObject]
@@ -48,24 +48,24 @@ def idempotent(
     find: Callable[[Any], JsonObject | None] | None = None,
     content: Callable[[Any], Any] = lambda message: message,
 ) -> Callable[[Handler], Handler]:
-    """Make a handler of one message act once per message id.
+    """Make a message handler act once per message id.
 
     Args:
         locks: a `Ledger` or a `Lease`.
-        message_id: takes the producer's id out of a message.
+        message_id: returns a message's id, the producer's.
         lock_timeout: see `ProcessingLocks.acquire_processing_lock`.
-        find: looks up what was done for a message, with a consistent read. Without it a message
-            whose handler crashed is never handled again: it raises `OutcomeUnknown`, and ends in
-            the queue's dead-letter queue, for a person.
-        content: what makes two messages with one id the same message.
+        find: looks up what was done for a message, with a consistent read. Without it, a message
+            whose handler crashed raises `OutcomeUnknown` from then on, and ends in the queue's
+            dead-letter queue, for a person.
+        content: two messages with the same id and content are the same message.
 
-    The handler returns a JSON object and may raise `NotPerformed`, which releases the lock at once.
-    After any other exception the outcome is unknown.
+    The handler returns a JSON object. It may raise `NotPerformed`, which releases the lock at once;
+    after any other exception the outcome is unknown.
 
     The decorated handler raises, besides what `act_once` raises:
-        StillInProgress: another attempt is at work, or went silent less than its time ago.
-        ConflictingContent: same id, other content; also long after the message is done.
-        KnownElsewhere: the row is another way's, such as a ledger's where this is a lease.
+        StillInProgress: another attempt holds the message.
+        ConflictingContent: same id, other content; even long after the message is done.
+        KnownElsewhere: the row belongs to another memory, such as a ledger where this is a lease.
     """
 
     def decorate(handler: Handler) -> Handler:

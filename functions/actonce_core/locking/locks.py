@@ -1,4 +1,4 @@
-"""The ledger and the lease: a row per message, which one attempt at a time may hold.
+"""The ledger and the lease: a row per message, held by at most one attempt at a time.
 
                                takeover: the holder was silent for too long
                                               ┌──┐
@@ -8,26 +8,27 @@
                              │          ▼                                   │
                             IN_PROGRESS, free ◀─────────────────────────────┘
 
-An attempt releases the message if nothing happened, or if nobody could look. Any other end without
-COMPLETE leaves the row held: the *outcome is unknown*, and who takes the message over looks first.
+An attempt releases the message if nothing happened, or if the effect could not be looked up. Any
+other end without COMPLETE leaves the row held: the *outcome is unknown*, and the attempt that takes
+the message over looks the effect up first.
 
     message_id         the key
-    memory             `ledger` or `lease`, whichever wrote the row; what another memory wrote, such
-                       as a starter's, is never touched
+    memory             `ledger` or `lease`, whichever wrote the row; a row of another memory, such
+                       as a starter's, is never changed
     fingerprint        SHA-256 of the content that the id was first seen with
     status             IN_PROGRESS or COMPLETE
-    attempt_id         who holds it, or completed it; absent: free
-    version            new with every sign of life, so that a takeover is of the row that was seen
-    outcome_unknown    true: an attempt ended without a word, and nobody has looked since
-    lock_seconds       how long the holder may be silent, as the holder said it
+    attempt_id         the attempt that holds or completed it; absent: free
+    version            new with every write, so that a takeover is of the row that was seen
+    outcome_unknown    true: an attempt's outcome is unknown and was not looked up since
+    lock_seconds       how long the holder may be silent; set by the holder
     consumption_count  attempts that have begun
     given_back         how many of them released the message
     updated            when the row was last written, UTC, by the writer's clock
     outcome, effect    once COMPLETE; the effect until the message is erased
-    note               an operator's reason for a decision; likewise
+    note               an operator's reason for a decision, until the message is erased
 
-Every write is conditional, and nothing is read: the row by which a condition failed comes with the
-failure (`ReturnValuesOnConditionCheckFailure`), and is never stale. Rows are never deleted.
+Every write is conditional, and there are no reads: if a condition fails, DynamoDB returns the row
+with the failure (`ReturnValuesOnConditionCheckFailure`), never stale. Rows are never deleted.
 """
 
 import json
@@ -67,7 +68,7 @@ class Outcome(StrEnum):
 
     PERFORMED = "performed"
     FOUND = "found"
-    """An earlier attempt had performed it and could not say so."""
+    """An earlier attempt had performed it, without completing the row."""
     DEAD_LETTER = "dead_letter"
     """It waits in DeadLetterQueue for a decision."""
     RESOLVED = "resolved"
@@ -76,21 +77,20 @@ class Outcome(StrEnum):
 
 @dataclass(slots=True)
 class Attempt:
-    """This consumer may act on the message, and no other may until the attempt is over.
+    """This consumer may act on the message; no other may until the attempt is over.
 
     Attributes:
         message_id: the producer's.
-        attempt_id: new for every attempt; what is written afterwards is conditional on it.
+        attempt_id: new for every attempt; its later writes are conditional on it.
         consumption_count: attempts so far, this one included.
-        given_back: how many of those before it released the message.
-        outcome_unknown: an earlier attempt ended without a word, so the effect may have happened:
-            look it up before it is performed.
-        straggler_seconds: how long what an earlier attempt called may still act. To be waited,
-            while this attempt is kept alive, before the effect is looked up.
+        given_back: how many of the earlier ones released the message.
+        outcome_unknown: an earlier attempt may have performed the effect: look it up first.
+        straggler_seconds: how long something that an earlier attempt called may still act. Wait
+            for so long, keeping this attempt alive, before the look-up.
         lock_seconds: of silence after which others may take the message over.
         may_begin_until: by the holder's own monotonic clock; see `ProcessingLocks.is_lost`.
-        fence: a `ConditionCheck` for DynamoDB's TransactWriteItems; a write in one transaction with
-            it happens only while the attempt holds.
+        fence: a `ConditionCheck` for DynamoDB's TransactWriteItems: a write in a transaction with
+            it happens only while the attempt holds the message.
     """
 
     message_id: str
@@ -111,7 +111,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The message is done with; `effect` is the description that was stored, if any."""
+    """The message is done; `effect` is the stored description, if any."""
 
     outcome: Outcome
     effect: JsonObject | None
@@ -119,24 +119,24 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class InProgress:
-    """Another attempt holds the message, or may; the delivery must go back to the queue.
+    """Another attempt may hold the message, so the delivery must go back to the queue.
 
-    Acknowledged instead, the message would be lost if that attempt crashed.
+    If it were acknowledged, the message would be lost once that attempt crashed.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class DifferentContent:
-    """The message id was first seen with another content; `fingerprint` is that one's."""
+    """The message id was first seen with other content, whose `fingerprint` this is."""
 
     fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
 class OtherMemory:
-    """Something else took the message, and it alone can tell what became of it.
+    """The row belongs to another `memory`, which alone knows whether the message was acted on.
 
-    `memory`: a state machine's ARN, or `ledger` or `lease`, whichever this is not.
+    `memory`: a state machine's ARN, or the other one of `ledger` and `lease`.
     """
 
     memory: str
@@ -146,7 +146,7 @@ Acquired = Attempt | Completed | InProgress | DifferentContent | OtherMemory
 
 
 class LockLost(Exception):
-    """The attempt was over before this could be done; another one decides now."""
+    """The attempt is over; another one may hold the message by now."""
 
 
 class StillInProgress(Exception):
@@ -168,17 +168,17 @@ _IN_PROGRESS = {":in_progress": {"S": IN_PROGRESS}}
 
 
 class ProcessingTable:
-    """The table's edge.
+    """Writes rows.
 
-    Invariant: `attempt_id` changes with every claim and takeover, so a write that is conditional on
-    it is its holder's, and a decision that is conditional on it is of that attempt's dead letter.
+    Invariant: `attempt_id` changes with every claim and takeover. So a write that is conditional on
+    it is its holder's, and such a decision is about that attempt's dead letter.
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table_name: str) -> None:
         self._dynamodb = dynamodb
         self._table_name = table_name
 
-    def write(  # noqa: PLR0913 - a conditional write has this many parts
+    def write(  # noqa: PLR0913 - the parts of a conditional write
         self,
         message_id: str,
         condition: str,
@@ -192,14 +192,14 @@ class ProcessingTable:
 
         Args:
             message_id: the producer's.
-            condition: may speak of `#status`, and by `:name` of what is written.
-            values: the others that it speaks of.
+            condition: may use `#status`, and `:name` for each attribute that is written.
+            values: the other values that it uses.
             written: attributes, in DynamoDB's form.
             removed: names of attributes.
-            counted: name of a number that becomes one more.
+            counted: name of a number to add one to.
 
         Returns:
-            Whether it was written; and the row, as it is afterwards or as it stands in the way.
+            Whether it was written, and the row: as written, or as it failed the condition.
         """
         update = f"SET {', '.join(f'#{name} = :{name}' for name in written)}"
         update += f" REMOVE {', '.join(removed)}" if removed else ""
@@ -234,19 +234,19 @@ class ProcessingTable:
         *,
         nothing_happened: bool = False,
     ) -> bool:
-        """Write down what an operator decided about a dead letter.
+        """Record an operator's decision about a dead letter.
 
         Args:
             message_id: the producer's.
-            attempt_id: of the attempt that posted the letter; a later one's is another decision.
-            outcome: RESOLVED or REJECTED; None: try again, and look first.
+            attempt_id: of the attempt that posted the letter.
+            outcome: RESOLVED or REJECTED; None: try again, after a look-up.
             now: for `updated`.
-            note: the operator's reason; it stays in the row.
-            nothing_happened: with no outcome: that is proven, or the operator's word, so the next
-                attempt performs without a look.
+            note: the operator's reason, kept in the row.
+            nothing_happened: without an outcome: it is proven, or the operator says so; the next
+                attempt performs without a look-up.
 
         Returns:
-            False if that letter waits for no decision any more; nothing was changed.
+            False if that letter no longer waits for a decision; nothing was changed.
         """
         written: dict[str, Any] = {"updated": {"S": timestamp(now)}}
         removed: tuple[str, ...] = ()
@@ -278,7 +278,7 @@ class ProcessingTable:
         }
 
 
-# ---------------------------------------------------------------- what ledger and lease share
+# ---------------------------------------------------------------- shared by ledger and lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,10 +286,10 @@ class Host:
     """A machine's clocks and ids.
 
     Attributes:
-        clock: the wall clock, which differs from machine to machine.
+        clock: the wall clock, which differs between machines.
         monotonic: seconds, for durations on this machine.
-        sleep: waits so many seconds.
-        new_id: an id that nobody else has.
+        sleep: waits for seconds.
+        new_id: a unique id.
     """
 
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -299,14 +299,14 @@ class Host:
 
 
 class ProcessingLocks(ABC):
-    """A ledger or a lease. They differ in when an attempt is over, and how the holder knows it.
+    """A ledger or a lease. They differ in when an attempt is over, and how its holder knows.
 
-    Invariants: at most one attempt holds a message at any time, as far as the way's own page
-    promises it; `Completed` is final but for an operator's decision to try again.
+    Invariants: at most one attempt holds a message at any time, within what docs/strategies.md
+    promises of each; only an operator's decision to try again ends `Completed`.
     """
 
     WAY: ClassVar[str]
-    """`ledger` or `lease`, as rows name their memory."""
+    """`ledger` or `lease`: the `memory` of its rows."""
 
     def __init__(
         self, dynamodb: "DynamoDBClient", table_name: str, takeover_waits: float, host: Host | None
@@ -316,18 +316,18 @@ class ProcessingLocks(ABC):
         self.host = host or Host()
 
     def acquire_processing_lock(
-        self, message_id: str, lock_timeout: float, *, fingerprint: str = ""
+        self, message_id: str, lock_timeout: float, *, fingerprint: str
     ) -> Acquired:
-        """Ask for the message.
+        """Try to acquire the message.
 
         Args:
             message_id: the producer's.
-            lock_timeout: seconds after which others may take over from a holder that went silent.
-            fingerprint: of the content; another one under the same id is `DifferentContent`,
-                whatever state the message is in.
+            lock_timeout: seconds after which others may take over from a silent holder.
+            fingerprint: of the content; if the id was first seen with another one, the result is
+                `DifferentContent`, whatever state the message is in.
 
         Raises:
-            ClientError: DynamoDB did not answer, or said no; nothing is known to be held.
+            ClientError: DynamoDB failed; the message may or may not be held.
         """
         bid: JsonObject = {
             "memory": {"S": self.WAY},
@@ -339,7 +339,7 @@ class ProcessingLocks(ABC):
         straggler_seconds = 0.0
         began = self.host.monotonic()
         is_held, row = self._take(message_id, IS_FREE, _IN_PROGRESS, bid)
-        if not is_held and isinstance(self._told(row, fingerprint), InProgress):
+        if not is_held and isinstance(self._not_acquired(row, fingerprint), InProgress):
             if not self._is_over(row):
                 return InProgress()
             straggler_seconds = self._takeover_waits
@@ -348,7 +348,7 @@ class ProcessingLocks(ABC):
             began = self.host.monotonic()
             is_held, row = self._take(message_id, IS_AS_SEEN, as_seen, bid)
         if not is_held:
-            return self._told(row, fingerprint)
+            return self._not_acquired(row, fingerprint)
         return Attempt(
             message_id,
             bid["attempt_id"]["S"],
@@ -367,7 +367,7 @@ class ProcessingLocks(ABC):
         """Complete the message, for good.
 
         Raises:
-            LockLost: the attempt does not hold it any more.
+            LockLost: the attempt no longer holds it.
         """
         written = {"status": {"S": COMPLETE}, "outcome": {"S": str(outcome)}}
         if effect is not None:
@@ -375,44 +375,41 @@ class ProcessingLocks(ABC):
         self._write_as_holder(attempt, written, removed=("outcome_unknown",))
 
     def release_processing_lock(self, attempt: Attempt, *, nothing_happened: bool = True) -> None:
-        """Give the message back; the next attempt may come at once.
+        """Give the message back, so that another attempt may begin at once.
 
         Args:
-            attempt: that holds it.
-            nothing_happened: provably, so that the next one need not look. False: only for an
-                attempt whose outcome was unknown from its beginning, and that did nothing.
+            attempt: the holder.
+            nothing_happened: provably, so the next attempt needs no look-up. False only if an
+                earlier attempt's outcome is unknown and this one did nothing.
 
         Raises:
-            LockLost: the attempt does not hold it any more.
+            LockLost: the attempt no longer holds it.
         """
         removed = ("attempt_id", "outcome_unknown") if nothing_happened else ("attempt_id",)
         self._write_as_holder(attempt, {}, removed=removed, counted="given_back")
 
     def is_lost(self, attempt: Attempt) -> bool:
-        """Whether others may have taken the message over by now.
-
-        To be asked right before the effect: after it says true, nothing may be done any more.
-        """
+        """Whether others may have taken the message over: if so, the effect must not begin."""
         return self.host.monotonic() >= attempt.may_begin_until
 
     def at_work(self, attempt: Attempt) -> AbstractContextManager[None]:  # noqa: ARG002 - a lease's
-        """While this context is open the attempt is kept alive, where the way can do that."""
+        """A context in which a lease is kept alive."""
         return nullcontext()
 
     @abstractmethod
     def _is_over(self, row: Row) -> bool:
-        """Whether the attempt that holds the row can be at work no more, if the row stays so."""
+        """Whether the attempt that holds the row can no longer act, if the row is unchanged."""
 
     @abstractmethod
     def _working_seconds(self, lock_seconds: float) -> float:
-        """For how long after the last sign of life the effect may still be begun."""
+        """How long after the last sign of life the effect may still begin."""
 
-    def _told(
+    def _not_acquired(
         self, row: Row, fingerprint: str
     ) -> Completed | DifferentContent | InProgress | OtherMemory:
-        """What a row that could not be taken says.
+        """Why a row could not be taken.
 
-        The content is compared first: a conflict is one also after the message is done.
+        The content is compared first, so a conflict is one even after the message is done.
         """
         if row["fingerprint"]["S"] != fingerprint:
             return DifferentContent(row["fingerprint"]["S"])
@@ -435,7 +432,7 @@ class ProcessingLocks(ABC):
         is_taken, row = self._table.write(
             message_id, condition, values, written, counted="consumption_count"
         )
-        # The SDK repeats a write whose answer was lost; then our own row stands in the way.
+        # When the SDK repeats a write whose answer was lost, our own row fails the condition.
         return is_taken or row.get("attempt_id") == bid["attempt_id"], row
 
     def _write_as_holder(
@@ -455,7 +452,7 @@ class ProcessingLocks(ABC):
             removed=removed,
             counted=counted,
         )
-        # Likewise, where it has completed the message.
+        # The same, after this attempt has completed the message.
         is_ours = row.get("attempt_id") == own and written.get("status") == row.get("status")
         if not is_written and not is_ours:
             raise LockLost(f"attempt {attempt.attempt_id} of message {attempt.message_id} is over")
@@ -471,20 +468,20 @@ class ProcessingLocks(ABC):
 class Ledger(ProcessingLocks):
     """Taken over when the row has not been updated for too long.
 
-    `updated` is the holder's wall clock, compared to the contender's. That is the weak point of
-    every ledger: a contender whose clock is ahead by more than `clock_skew_seconds` takes over from
-    a holder that is alive. A lease compares no clocks.
+    `updated` is by the holder's wall clock, and compared with the contender's. That is every
+    ledger's weak point: a contender whose clock is ahead by more than `clock_skew_seconds` takes
+    over from a live holder. A lease compares no clocks.
 
-    Invariant: while an attempt's work is within its time, no other begins, provided that the
-    machines' clocks differ by less than `clock_skew_seconds`.
+    Invariant: while an attempt's work is within its time, no other attempt begins, provided that
+    the machines' clocks differ by less than `clock_skew_seconds`.
 
     Args:
         dynamodb: a client.
         table_name: of the table that this module describes.
-        straggler_seconds: how long an effect may go on after the last look at `is_lost`; the end of
-            `lock_timeout` that is not for working.
-        clock_skew_seconds: how far the consumers' clocks may be apart. A crashed attempt is taken
-            over that much later.
+        straggler_seconds: how long an effect may run after the last check of `is_lost`; no effect
+            begins in this last part of `lock_timeout`.
+        clock_skew_seconds: how far the consumers' clocks may differ. A takeover after a crash is
+            that much later.
         host: the machine's clocks and ids.
     """
 
@@ -518,21 +515,21 @@ HEARTBEATS_PER_LEASE = 4
 """One may fail, and the holder still counts as alive to itself."""
 
 WORKING_SHARE = 0.5
-"""The holder counts itself lost when it has not been confirmed for this share of a lease; the rest
-is for an effect that was begun just before."""
+"""The holder considers itself lost after this share of a lease without a confirmed heartbeat; the
+rest is for an effect that began just before."""
 
 
 def seconds_for_a_takeover(lease_seconds: float, straggler_seconds: float) -> float:
-    """What a consumer needs to take a message over, look it up and begin: it must live as long."""
+    """How long a consumer must live to take a message over, look it up and begin."""
     return lease_seconds + straggler_seconds + lease_seconds * WORKING_SHARE
 
 
 StartHeartbeats = Callable[[Callable[[], bool], float], Callable[[], None]]
-"""Calls a function every so many seconds until it says false; returns what ends that at once."""
+"""Calls a function every so many seconds until it returns false; returns a function to stop it."""
 
 
 def heartbeats_in_a_thread(beat: Callable[[], bool], seconds: float) -> Callable[[], None]:
-    """See `StartHeartbeats`. The thread ends with the process, so a crash is silent at once."""
+    """See `StartHeartbeats`. The thread ends with the process, so a crash stops the heartbeats."""
     ended = threading.Event()
 
     def run() -> None:
@@ -550,7 +547,7 @@ def heartbeats_in_a_thread(beat: Callable[[], bool], seconds: float) -> Callable
 
 
 class Lease(ProcessingLocks):
-    """Kept alive by heartbeats, and taken over from whoever is not; compares no clocks.
+    """Kept alive by heartbeats, and taken over once they stop; compares no clocks.
 
     The algorithm of the DynamoDB lock client. The holder writes a new `version` with each
     heartbeat. A contender reads the version, waits for the lease's whole duration on its own
@@ -559,18 +556,18 @@ class Lease(ProcessingLocks):
         holder      version a ── b ── c ── (crash)
         contender         reads b, waits a lease: c, so alive ── reads c, waits a lease: c, so over
 
-    Silent is the holder, and not what it has called: so who takes over waits for the straggler,
-    alive, before it looks the effect up.
+    A silent holder may have called something that is still at work. So whoever takes over waits for
+    that straggler, its own heartbeats going, before it looks the effect up.
     Source: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database Blog.
 
-    Invariant: while an attempt is not lost to itself, no other begins, however wrong the wall
-    clocks are; that monotonic clocks run at the same speed is assumed.
+    Invariant: while a holder does not consider itself lost, no other attempt begins, however wrong
+    the wall clocks are. Monotonic clocks are assumed to run at the same speed.
 
     Args:
         dynamodb: a client.
         table_name: of the table that this module describes.
-        straggler_seconds: how long what an effect calls may act after its caller's end.
-        host: its wall clock is written down, and never read.
+        straggler_seconds: how long something that an effect calls may act after its caller's end.
+        host: its wall clock is only written, never compared.
         start_heartbeats: see `StartHeartbeats`.
     """
 
@@ -590,7 +587,7 @@ class Lease(ProcessingLocks):
 
     @contextmanager
     def at_work(self, attempt: Attempt) -> Iterator[None]:
-        """Heartbeats while the context is open, and none after it."""
+        """Heartbeats run while the context is open, and stop with it."""
         end = self._start_heartbeats(
             lambda: self._beat(attempt), attempt.lock_seconds / HEARTBEATS_PER_LEASE
         )
@@ -600,7 +597,7 @@ class Lease(ProcessingLocks):
             end()
 
     def _beat(self, attempt: Attempt) -> bool:
-        """Write a new version; false if there is nothing to keep alive any more."""
+        """Write a new version; false once the attempt no longer holds the message."""
         asked_at = self.host.monotonic()
         try:
             self._write_as_holder(attempt, {})
@@ -608,12 +605,12 @@ class Lease(ProcessingLocks):
             attempt.may_begin_until = asked_at
             return False
         except (ClientError, BotoCoreError):
-            return True  # the next one may be heard; until then the time since the last one counts
+            return True  # the next one may succeed; until then `may_begin_until` stays as it is
         attempt.may_begin_until = asked_at + self._working_seconds(attempt.lock_seconds)
         return True
 
     def _is_over(self, row: Row) -> bool:
-        """Waits a lease; an attempt that is alive has written another version by then."""
+        """Wait for a lease; by then a live attempt has written another version."""
         over_at = self.host.monotonic() + float(row["lock_seconds"]["N"])
         while (left := over_at - self.host.monotonic()) > 0:
             self.host.sleep(left)
@@ -632,18 +629,19 @@ def act_once(
     perform: Callable[[Attempt], JsonObject],
     find: Callable[[], JsonObject | None] | None,
 ) -> JsonObject:
-    """Perform the step in this attempt, unless an earlier one did, and write that down.
+    """Perform the step unless an earlier attempt did, and complete the message.
 
-    Invariant: `perform` is called only while the attempt holds the message, and after an attempt
-    that ended without a word only if `find` said that nothing happened. Whatever this raises
-    leaves the message with the attempt until its time is over, or until the caller releases it,
-    which is right after `NotPerformed` only, or where `find` raised.
+    Invariant: `perform` is called only while the attempt holds the message, and after an unknown
+    outcome only if `find` says that nothing happened. Whatever this raises, the attempt keeps the
+    message until its time is over, or until the caller releases it, which is right only after
+    `NotPerformed` or if `find` raised.
 
     Args:
         locks: that the attempt was acquired from.
-        attempt: this one.
-        perform: the step. It may raise `NotPerformed`; anything else means that nobody knows.
-        find: looks up what was done for the message; None if there is no way to.
+        attempt: the holder.
+        perform: the step. `NotPerformed` proves that nothing happened; after any other error the
+            outcome is unknown.
+        find: looks up what was done for the message; None if that is impossible.
 
     Returns:
         The description of the effect.

@@ -1,4 +1,4 @@
-"""Posting what a consumer cannot finish by itself to DeadLetterQueue, for a decision."""
+"""Posts a message that a consumer cannot finish to DeadLetterQueue, for a person's decision."""
 
 import json
 from datetime import datetime
@@ -17,7 +17,7 @@ VERSION = 1
 MAX_CAUSE_CHARACTERS = 4096
 
 
-def dead_letter(  # noqa: PLR0913 - each is a part of it
+def dead_letter(  # noqa: PLR0913 - its parts
     delivery: Delivery,
     message: Message,
     attempt: Attempt,
@@ -25,12 +25,11 @@ def dead_letter(  # noqa: PLR0913 - each is a part of it
     error: Exception,
     at: datetime,
 ) -> dict[str, Any]:
-    """The dead letter, in the form of those that the state machine posts.
+    """The dead letter, in the format of the state machine's.
 
-    There is no execution and no task token to answer. A decision is written to the message's row
-    (`ledger_message_id`), if it is still as this attempt left it; to be tried again the message is
-    sent anew, with what `source` has. `reason`: `rejected`, `not_performed`, `rounds_used_up` or
-    `outcome_unknown`.
+    It has no task token to answer. A decision is written to the message's row (`ledger_message_id`)
+    if this attempt still owns that; to be tried again, the message is sent anew, as `source` says.
+    `reason`: `rejected`, `not_performed`, `rounds_used_up` or `outcome_unknown`.
     """
     return {
         "version": VERSION,
@@ -56,20 +55,20 @@ def dead_letter(  # noqa: PLR0913 - each is a part of it
 
 
 class DeadLetterQueue:
-    """The queue's edge."""
+    """Sends to the queue."""
 
     def __init__(self, sqs: "SQSClient", queue_url: str) -> None:
         self._sqs = sqs
         self._queue_url = queue_url
 
     def post(self, letter: dict[str, Any]) -> None:
-        """Post it; without the message as it was read, if SQS would find it too large with both.
+        """Post it; without its `source` if it would be too large for SQS.
 
         Raises:
             ClientError: it was not posted; the message must not be completed.
         """
-        # In escapes alone, which SQS takes, a message of MAX_INPUT_BYTES fits; what its producer's
-        # attributes take besides may not, and without them it cannot be sent anew.
+        # A message of MAX_INPUT_BYTES fits even as escapes; its producer's attributes may not.
+        # Without them it cannot be sent anew.
         text = json.dumps(letter)
         if len(text) > LARGEST_MESSAGE:
             text = json.dumps({**letter, "source": None})

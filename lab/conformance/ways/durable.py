@@ -1,9 +1,9 @@
-"""Rival: Lambda durable functions, by AWS's SDK for Python as it is on PyPI.
+"""Rival: Lambda durable functions, by AWS's SDK for Python from PyPI.
 
-A dispatcher consumes the queue and starts an execution that is named by the producer's id, as AWS
-advises, for an event source mapping passes no name. A failed execution's event goes to the
-function's dead-letter queue. Three ways to have the step: as it comes; at most once a retry; and
-once, without a retry, where a wait and a look-up follow an end that nobody knows.
+A dispatcher consumes the queue and starts an execution named by the producer's id, as AWS advises,
+because an event source mapping passes no name. A failed execution's event goes to the function's
+dead-letter queue. The step has three forms: the default; at most once per retry; and once, without
+a retry, with a wait and a look-up after an unknown outcome.
 """
 
 import json
@@ -26,13 +26,13 @@ from aws_durable_execution_sdk_python.retries import RetryPresets
 from actonce_core.effect import Effect
 from lab.conformance import threads
 from lab.conformance.queues import Record
-from lab.conformance.stage import (
+from lab.conformance.simulated_stack import (
     CONSUMER_TIMEOUT,
     JITTER,
     MAX_ROUNDS,
     STRAGGLER_MARGIN,
     Handler,
-    Stage,
+    SimulatedStack,
     Way,
 )
 from lab.conformance.world import World
@@ -48,7 +48,7 @@ _Act = Callable[[Effect, dict[str, Any], sdk.DurableContext], Any]
 
 
 def in_a_step(how: StepConfig) -> _Act:
-    """The effect in one step, as `how` says."""
+    """The effect in one step, configured by `how`."""
 
     def act(effect: Effect, request: dict[str, Any], context: sdk.DurableContext) -> Any:
         return context.step(lambda _: effect.perform(request), "perform", how)
@@ -57,7 +57,7 @@ def in_a_step(how: StepConfig) -> _Act:
 
 
 def once_and_found(effect: Effect, request: dict[str, Any], context: sdk.DurableContext) -> Any:
-    """The effect once; where its end is not known, wait until nothing can act, and look it up."""
+    """The effect once; after an unknown outcome wait until nothing can act, and look it up."""
     once = in_a_step(StepConfig(RetryPresets.none(), StepSemantics.AT_MOST_ONCE_PER_RETRY))
     rounds = 1
     while True:
@@ -73,16 +73,16 @@ def once_and_found(effect: Effect, request: dict[str, Any], context: sdk.Durable
         rounds += 1
 
 
-def _dispatcher(act: _Act, retention: int, stage: Stage) -> Handler:
+def _dispatcher(act: _Act, retention: int, stack: SimulatedStack) -> Handler:
     def handle(event: dict[str, Any], context: sdk.DurableContext) -> Any:
         request = {"message_id": event["message_id"], "body": json.dumps(event)}
-        return act(stage.effect, request, context)
+        return act(stack.effect, request, context)
 
-    stage.durable.handler = partial(sdk.durable_execution, handle, boto3_client=stage.lambda_)
-    stage.durable.retention = retention
+    stack.durable.handler = partial(sdk.durable_execution, handle, boto3_client=stack.lambda_)
+    stack.durable.retention = retention
 
     def dispatch(record: Record) -> None:
-        stage.lambda_.invoke(
+        stack.lambda_.invoke(
             FunctionName="act:1",
             InvocationType="Event",
             DurableExecutionName=json.loads(record["body"])["message_id"],
@@ -94,7 +94,7 @@ def _dispatcher(act: _Act, retention: int, stage: Stage) -> Handler:
 
 @contextmanager
 def _installed(world: World) -> Iterator[None]:
-    """Give the SDK the world's clock, and the world's tasks for threads."""
+    """Give the SDK the world's clock, and the world's tasks as threads."""
     event = partial(threads.Event, world)
     queue = SimpleNamespace(Queue=partial(threads.Queue, world), Empty=Empty)
     clock = SimpleNamespace(time=world.monotonic)
@@ -109,7 +109,7 @@ def _installed(world: World) -> Iterator[None]:
 
 
 def durable_way(name: str, title: str, act: _Act, retention: int = 14) -> Way:
-    """A way whose function acts so, and whose names are kept for so many days after their end."""
+    """A way with this function, whose execution names are remembered for `retention` days."""
     dispatcher = partial(_dispatcher, act, retention)
     return Way(f"durable{name}", title, dispatcher, installed=_installed)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from lab.conformance.stage import Way
+from lab.conformance.simulated_stack import Way
 from lab.conformance.ways.durable import DURABLE_WAYS
 from lab.conformance.ways.locks import (
     DECORATED,

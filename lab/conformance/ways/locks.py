@@ -1,7 +1,7 @@
-"""This project's ways without Step Functions: the consumer that ships, over a ledger or a lease.
+"""This project's ways without Step Functions: the consumer that ships, with a ledger or a lease.
 
-With an effect that checks the fence, as the example's does, and with one that cannot; and
-`@idempotent` on a host, where nothing ends a consumer that stands still.
+Its effect checks the fence, as the example's does, or cannot. Also `@idempotent` on a host, where
+nothing ends a consumer that stands still.
 """
 
 import json
@@ -23,7 +23,7 @@ from actonce_core.locking.posting import DeadLetterQueue
 from actonce_core.message import MessageReader
 from actonce_core.unstarted import UnstartedQueue
 from lab.conformance.queues import Record
-from lab.conformance.stage import (
+from lab.conformance.simulated_stack import (
     CLOCK_SKEW,
     CONSUMER_TIMEOUT,
     DEAD_LETTERS,
@@ -39,10 +39,10 @@ from lab.conformance.stage import (
     STRAGGLER_MARGIN,
     UNSTARTED,
     Handler,
-    Stage,
+    SimulatedStack,
     Way,
 )
-from lab.conformance.stepfunctions import Untrue
+from lab.conformance.stepfunctions import InvariantViolation
 from lab.conformance.world import World
 
 _LEDGER_SECONDS = (CONSUMER_TIMEOUT + STRAGGLER_MARGIN) / 1000
@@ -54,31 +54,31 @@ def _installed(world: World) -> AbstractContextManager[Any]:
     return patch.object(locks, "Host", host)
 
 
-def _ledger(stage: Stage) -> Handler:
-    seconds = (CONSUMER_TIMEOUT + _straggler(stage.way)) / 1000
-    return _consume(stage, _a_ledger(stage), seconds)
+def _ledger(stack: SimulatedStack) -> Handler:
+    seconds = (CONSUMER_TIMEOUT + _straggler(stack.way)) / 1000
+    return _consume(stack, _a_ledger(stack), seconds)
 
 
 def _straggler(way: Way) -> int:
-    """Milliseconds; a function that was called may be at work for its own time besides."""
+    """Milliseconds; a function that the consumer calls may run for its own time-out besides."""
     return STRAGGLER_MARGIN + (EFFECT_TIMEOUT if way.invokes else 0)
 
 
-def _a_ledger(stage: Stage) -> Ledger:
+def _a_ledger(stack: SimulatedStack) -> Ledger:
     return Ledger(
-        stage.dynamodb,
+        stack.dynamodb,
         MEMORY_TABLE,
-        straggler_seconds=_straggler(stage.way) / 1000,
+        straggler_seconds=_straggler(stack.way) / 1000,
         clock_skew_seconds=CLOCK_SKEW / 1000,
     )
 
 
-def _decorated(stage: Stage) -> Handler:
-    """A handler in a loop that a team writes itself, with `@idempotent` around it."""
-    effect = stage.effect
+def _decorated(stack: SimulatedStack) -> Handler:
+    """A handler with `@idempotent`, in a consumer loop of a team's own."""
+    effect = stack.effect
 
     @idempotent(
-        _a_ledger(stage),
+        _a_ledger(stack),
         message_id=lambda message: str(message["message_id"]),
         lock_timeout=_LEDGER_SECONDS,
         find=lambda message: effect.find(message["message_id"]),
@@ -91,34 +91,34 @@ def _decorated(stage: Stage) -> Handler:
             first = act(json.loads(record["body"]))
         except (ConflictingContent, KnownElsewhere) as error:
             reason = {"DataType": "String", "StringValue": type(error).__name__}
-            stage.sqs.send_message(
+            stack.sqs.send_message(
                 QueueUrl=UNSTARTED,
                 MessageBody=record["body"],
                 MessageAttributes={"reason": reason},
             )
             return
         if not first:
-            raise Untrue("there is no answer of the first time")
+            raise InvariantViolation("there is no answer of the first time")
 
     return handle
 
 
 @dataclass(frozen=True, slots=True)
-class _Unheard:
-    """DynamoDB as a lease's holder reaches it: for a while, not by its heartbeats."""
+class _HeartbeatsLost:
+    """DynamoDB for a lease's holder whose heartbeats are lost for a while."""
 
-    stage: Stage
+    stack: SimulatedStack
 
     def update_item(self, **request: Any) -> Any:
-        """See UpdateItem, API reference. A process's first task is the consumer's own."""
-        world = self.stage.world
-        if world.task_number and world.monotonic() * 1000 < self.stage.unheard_until:
+        """See UpdateItem, API reference. A process's first task is the consumer itself."""
+        world = self.stack.world
+        if world.task_number and world.monotonic() * 1000 < self.stack.unheard_until:
             raise EndpointConnectionError(endpoint_url="https://aws")
-        return self.stage.dynamodb.update_item(**request)
+        return self.stack.dynamodb.update_item(**request)
 
 
-def _lease(stage: Stage) -> Handler:
-    world = stage.world
+def _lease(stack: SimulatedStack) -> Handler:
+    world = stack.world
 
     def start_heartbeats(beat: Callable[[], bool], seconds: float) -> Callable[[], None]:
         ended: list[bool] = []
@@ -135,23 +135,23 @@ def _lease(stage: Stage) -> Handler:
 
         return end
 
-    dynamodb: Any = _Unheard(stage) if stage.unheard_until else stage.dynamodb
+    dynamodb: Any = _HeartbeatsLost(stack) if stack.unheard_until else stack.dynamodb
     lease = Lease(
         dynamodb,
         MEMORY_TABLE,
-        straggler_seconds=_straggler(stage.way) / 1000,
+        straggler_seconds=_straggler(stack.way) / 1000,
         start_heartbeats=start_heartbeats,
     )
-    return _consume(stage, lease, LEASE / 1000)
+    return _consume(stack, lease, LEASE / 1000)
 
 
-def _consume(stage: Stage, by: ProcessingLocks, lock_timeout: float) -> Handler:
+def _consume(stack: SimulatedStack, by: ProcessingLocks, lock_timeout: float) -> Handler:
     consumer = Consumer(
         reader=MessageReader("body:message_id"),
         locks=by,
-        effect=stage.acts,
-        unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
-        dead_letters=DeadLetterQueue(stage.sqs, DEAD_LETTERS),
+        effect=stack.acts,
+        unstarted=UnstartedQueue(stack.sqs, UNSTARTED),
+        dead_letters=DeadLetterQueue(stack.sqs, DEAD_LETTERS),
         lock_timeout=lock_timeout,
         max_rounds=MAX_ROUNDS,
     )
@@ -168,7 +168,7 @@ def _fenced(way: Way) -> Way:
     return replace(way, name=f"{way.name}-fenced", title=f"{way.title}, fenced", is_fenced=True)
 
 
-# An effect may end so late, at most, as each way's page has it.
+# The latenesses are the largest that docs/strategies.md promises to tolerate.
 LEDGER_WAY = Way(
     "ledger",
     "ActOnce: ledger",
@@ -231,4 +231,4 @@ INVOKING_WAYS = (
         },
     ),
 )
-"""The consumer has another function perform it, by `InvokedEffect`."""
+"""The consumer invokes another function, by `InvokedEffect`."""

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from lab.conformance.queues import Record
-from lab.conformance.stage import Handler, Stage, Way
+from lab.conformance.simulated_stack import Handler, SimulatedStack, Way
 
 
 def _request(record: Record) -> dict[str, Any]:
@@ -12,8 +12,8 @@ def _request(record: Record) -> dict[str, Any]:
     return {"message_id": body["message_id"], "body": record["body"]}
 
 
-def _no_deduplication(stage: Stage) -> Handler:
-    return lambda record: stage.effect.perform(_request(record))
+def _no_deduplication(stack: SimulatedStack) -> Handler:
+    return lambda record: stack.effect.perform(_request(record))
 
 
 NONE = Way("none", "no deduplication", _no_deduplication)

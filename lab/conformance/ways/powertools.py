@@ -1,8 +1,8 @@
 """Rival: Idempotency of Powertools for AWS Lambda (Python), over DynamoDB.
 
-`powertools` is set up as its documentation sets it up for SQS batches: the SQS message id is the
-key, and the rest is as it comes. `powertools-best` has the producer's id as the key, checks the
-content, and never forgets.
+`powertools` is set up as its documentation does for SQS batches: the SQS message id is the key, and
+the rest is the default. `powertools-best` uses the producer's id as the key, checks the content,
+and never forgets.
 """
 
 import datetime as dt
@@ -20,7 +20,7 @@ from aws_lambda_powertools.utilities.idempotency.persistence import datarecord, 
 
 from lab.conformance.clocks import virtual_datetime
 from lab.conformance.queues import Record
-from lab.conformance.stage import Handler, Stage, Way
+from lab.conformance.simulated_stack import Handler, SimulatedStack, Way
 from lab.conformance.world import World
 
 _TEN_YEARS = 10 * 365 * 24 * 3600
@@ -39,16 +39,18 @@ def _at_its_best() -> idempotency.IdempotencyConfig:
     )
 
 
-def _build(config_of: Callable[[], idempotency.IdempotencyConfig]) -> Callable[[Stage], Handler]:
-    def build(stage: Stage) -> Handler:
+def _build(
+    config_of: Callable[[], idempotency.IdempotencyConfig],
+) -> Callable[[SimulatedStack], Handler]:
+    def build(stack: SimulatedStack) -> Handler:
         config = config_of()
-        left = stage.remaining_milliseconds
+        left = stack.remaining_milliseconds
         context: Any = SimpleNamespace(get_remaining_time_in_millis=left)
         config.register_lambda_context(context)
 
         def act(record: Record) -> dict[str, Any]:
             body = json.loads(record["body"])
-            return stage.effect.perform({"message_id": body["message_id"], "body": record["body"]})
+            return stack.effect.perform({"message_id": body["message_id"], "body": record["body"]})
 
         act_idempotently = idempotency.idempotent_function(
             act,
@@ -56,7 +58,7 @@ def _build(config_of: Callable[[], idempotency.IdempotencyConfig]) -> Callable[[
             config=config,
             key_prefix="act",
             persistence_store=idempotency.DynamoDBPersistenceLayer(
-                table_name="idempotency", boto3_client=stage.dynamodb
+                table_name="idempotency", boto3_client=stack.dynamodb
             ),
         )
 

@@ -1,4 +1,4 @@
-"""This project's main way: one execution per message, by the starter and the machine that ship."""
+"""This project's main way: an execution per message, by the starter and definition that ship."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader
 from actonce_core.start import Starter
 from actonce_core.unstarted import UnstartedQueue
-from lab.conformance.stage import (
+from lab.conformance.simulated_stack import (
     EFFECT_TIMEOUT,
     MEMORY_TABLE,
     MOST_RECEIVES,
@@ -14,21 +14,21 @@ from lab.conformance.stage import (
     STRAGGLER_MARGIN,
     UNSTARTED,
     Handler,
-    Stage,
+    SimulatedStack,
     Way,
 )
 
 
-def _starter(stage: Stage) -> Handler:
+def _starter(stack: SimulatedStack) -> Handler:
     starter = Starter(
         reader=MessageReader("body:message_id"),
-        dynamodb=stage.dynamodb,
+        dynamodb=stack.dynamodb,
         table=MEMORY_TABLE,
-        stepfunctions=stage.stepfunctions,
-        state_machine=stage.state_machine,
-        unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
+        stepfunctions=stack.stepfunctions,
+        state_machine=stack.state_machine,
+        unstarted=UnstartedQueue(stack.sqs, UNSTARTED),
         names_remembered=timedelta(milliseconds=NAMES_REMEMBERED),
-        clock=stage.world.wall,
+        clock=stack.world.wall,
     )
     return lambda record: starter.start_message(Delivery.from_record(record))
 

@@ -14,7 +14,7 @@ from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.locks import Outcome, ProcessingTable
 from actonce_core.locking.posting import DeadLetterQueue
 from actonce_core.message import MessageReader
-from actonce_core.start import End, Start
+from actonce_core.start import DeliveryResult, Start
 from actonce_core.unstarted import UnstartedQueue
 from tests.support.deliveries import delivery
 from tests.support.lock_machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
@@ -46,7 +46,7 @@ class Case:
             raise TimeoutError("the book does not answer")
         return self.found
 
-    def consume(self, at: float = 0.0) -> End:
+    def consume(self, at: float = 0.0) -> DeliveryResult:
         """What becomes of a delivery on a machine whose time is `at`."""
         return Consumer(
             reader=MessageReader(),

@@ -1,9 +1,9 @@
-"""One run's stage: a world with queue, tables, state machine and effect, as the stack has them."""
+"""The stack of one run, in memory: queues, tables, state machine and effect."""
 
 import contextlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -23,25 +23,24 @@ from lab.conformance.dynamodb import DynamoDB
 from lab.conformance.effects import (
     EFFECTS_TABLE,
     CountingEffect,
+    EffectLog,
     FencedCountingEffect,
     Lateness,
-    Performed,
 )
-from lab.conformance.invoking import Invoking
-from lab.conformance.process import Ended, Hazard, Process
-from lab.conformance.queues import KeptQueues, Record, RequestsQueue
-from lab.conformance.stepfunctions import STATE_MACHINE, StepFunctions, Untrue
+from lab.conformance.lambda_client import LambdaClient
+from lab.conformance.process import Hazard, Process, ProcessResult
+from lab.conformance.queues import OutputQueues, Record, RequestsQueue
+from lab.conformance.stepfunctions import STATE_MACHINE, InvariantViolation, StepFunctions
 from lab.conformance.world import World
 
 Handler = Callable[[Record], object]
-"""What a way makes of a delivery: returns and it is acknowledged, raises and it comes back."""
+"""Handles a delivery: it is acknowledged if this returns, and comes back if it raises."""
 
 _MISTAKES = (TypeError, NameError, AttributeError, KeyError, AssertionError)
-"""No service fails like this: the code under test, or its surroundings here, are wrong."""
+"""No service fails like this: the code under test is wrong, or the suite is."""
 
 CLOSING = {"resolve": "resolved", "reject": "rejected"}
-"""The decisions that close a message, and what it is then."""
-
+"""The decisions that close a message, and the state that each leaves it in."""
 
 REQUESTS = "RequestsQueue"
 UNSTARTED = "UnstartedQueue"
@@ -54,26 +53,26 @@ STRAGGLER_MARGIN = 30_000
 CLOCK_SKEW = 300_000
 LEASE = 12_000
 VISIBILITY = 210_000
-# What a lease needs, so that a takeover has the time to wait for the margin.
+# A lease's, so that a takeover has the time to wait for the margin.
 LEASE_CONSUMER_TIMEOUT = 60_000
 LEASE_VISIBILITY = 390_000
-# What a lease needs whose effect is a function of its own, at work for its own time besides.
+# A lease's whose effect is another function, with a time-out of its own.
 INVOKING_LEASE_CONSUMER_TIMEOUT = 120_000
 INVOKING_LEASE_VISIBILITY = 750_000
 MOST_RECEIVES = 1000
 MOST_RECEIVES_ELSEWHERE = 5
-"""What SQS's own advice comes to; the rivals' queues have it."""
+"""As SQS advises; for the rivals' queues."""
 MAX_ROUNDS = 3
 INIT = 10_000
-"""Longest that a cold start takes before the function's own time begins; one that takes longer is
-begun again within it. Source: "Lambda execution environment lifecycle", Developer Guide."""
+"""Longest cold start that does not count towards the time-out; a longer one begins again, and then
+counts. Source: "Lambda execution environment lifecycle", Developer Guide."""
 JITTER = 1.0
-"""Waits are as long as they may be: what goes wrong by their order is tried by pauses."""
+"""Every wait is the longest possible; pauses try other orders."""
 NAMES_REMEMBERED = 25 * 24 * 3_600_000
 
 APPOINTMENTS_TABLE = "appointments"
 MEMORY_TABLE = "fingerprints"
-"""Of this project's strategies, all of them."""
+"""The table that all of this project's strategies share."""
 
 TABLES = {
     "fingerprints": ("message_id",),
@@ -84,7 +83,7 @@ TABLES = {
 }
 
 FUNCTION = "effect"
-"""The effect's function; with `:` and a number behind it, a version of it."""
+"""The effect's function; followed by `:` and a number, one of its versions."""
 
 _FIRST = f"{FUNCTION}:1"
 
@@ -102,18 +101,18 @@ _SUBSTITUTIONS = {
 
 
 OTHER_EFFECT_TIMEOUT = 120_000
-"""What a deployment in the middle raises the effect's time-out to, in milliseconds."""
+"""The effect's time-out after a deployment in the middle of a run, in milliseconds."""
 
 OTHER_PARAMETERS = {
     "EffectTimeoutSeconds": str(OTHER_EFFECT_TIMEOUT // 1000),
     "StragglerMarginSeconds": "20",
     "MaxRounds": "2",
 }
-"""What such a deployment changes."""
+"""The parameters that such a deployment changes."""
 
 
 def process_message(**parameters: str) -> machine.Definition:
-    """The state machine that ships; `parameters` that are not the template's defaults."""
+    """The state machine that ships, with these parameters and otherwise the template's defaults."""
     text = (sources() / "statemachine" / "process_message.asl.json").read_text()
     return machine.load(text, {**_SUBSTITUTIONS, **parameters})
 
@@ -135,35 +134,32 @@ class Way:
     Attributes:
         name: on the command line.
         title: in the table.
-        build: makes the handler of one process; called inside it.
-        ends_at: milliseconds after which Lambda ends an invocation; None: a host on which nothing
-            does.
+        build: makes the handler of one process, inside it.
+        ends_at: milliseconds until Lambda ends an invocation; None on a host, where nothing does.
         is_fifo: its queue is a FIFO queue.
-        is_content_based: what deduplicates on a FIFO queue is the body, and not the message id.
+        is_content_based: the FIFO queue deduplicates by the body, not by the message id.
         is_fenced: its effect checks the fence.
-        effect: makes another effect than the one that only counts.
-        invokes: its consumer has a function of a team's own perform the effect.
-        installed: patches clocks and ids of a library that has no place to put them in, while its
-            context is open.
+        effect: makes an effect, in place of the one that only counts.
+        invokes: its consumer invokes a team's own function, which performs the effect.
+        installed: patches the clocks and ids of a library while its context is open.
         most_receives: `maxReceiveCount` of its queue.
         visibility: its queue's visibility timeout, in milliseconds.
-        is_ours: it is one of this project's.
-        strategy: the stack's parameter for it; empty: a rival's.
-        lateness: milliseconds after which an effect happens whose caller is gone, within what the
-            way allows for.
-        lateness_awaited: milliseconds after which one happens whose caller waits; () for the same.
-        cannot: hazards, by name, that it is known not to survive, and why.
-        left_out: hazards, by name, that it is not walked against, and why.
+        is_ours: it is this project's, not a rival.
+        strategy: the value of the stack's parameter; empty for a rival.
+        lateness: milliseconds until an effect happens whose caller is gone, as the way tolerates.
+        lateness_awaited: the same while the caller waits; (): as `lateness`.
+        cannot: names of hazards that it is known not to survive, and why.
+        left_out: names of hazards that it is not walked against, and why.
     """
 
     name: str
     title: str
-    build: Callable[["Stage"], Handler]
+    build: Callable[["SimulatedStack"], Handler]
     ends_at: int | None = CONSUMER_TIMEOUT
     is_fifo: bool = False
     is_content_based: bool = False
     is_fenced: bool = False
-    effect: "Callable[[Stage], Effect] | None" = None
+    effect: "Callable[[SimulatedStack], Effect] | None" = None
     invokes: bool = False
     installed: Callable[["World"], AbstractContextManager[Any]] = lambda _: nullcontext()
     most_receives: int = MOST_RECEIVES_ELSEWHERE
@@ -176,79 +172,69 @@ class Way:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
 class _Function:
-    """The effect's function.
+    """The effect's function: the time-outs, in milliseconds, of itself and of its versions."""
 
-    Attributes:
-        timeout: of what is deployed by now, `$LATEST`, in milliseconds.
-        published: those of its versions 1, 2, …; a version never changes.
-    """
+    def __init__(self) -> None:
+        self.timeouts: dict[str, int] = {}
+        self.last_version = ""
+        self.publish(EFFECT_TIMEOUT)
 
-    timeout: int
-    published: list[int]
-
-    def state(self) -> tuple[int, ...]:
-        return self.timeout, *self.published
+    def state(self) -> Hashable:
+        return tuple(self.timeouts.items())
 
     def publish(self, timeout: int) -> None:
-        """Deploy it with this time-out, and publish that as a version."""
-        self.timeout = timeout
-        self.published.append(timeout)
-
-    @property
-    def last(self) -> str:
-        """The version that was published last."""
-        return f"{FUNCTION}:{len(self.published)}"
-
-    def timeout_of(self, name: str) -> int:
-        """The time-out of a version, or of the function where no version is named."""
-        _, _, version = name.partition(":")
-        return self.published[int(version) - 1] if version else self.timeout
+        """Deploy it with this time-out, and publish a version, which never changes."""
+        self.timeouts[FUNCTION] = timeout
+        self.last_version = f"{FUNCTION}:{len(self.timeouts)}"
+        self.timeouts[self.last_version] = timeout
 
 
-class Stage:
-    """What a scenario is played on.
+class SimulatedStack:
+    """A deployed stack, on which a scenario is run.
 
     Attributes:
-        queue: that scenarios send to.
-        sent: each message that was sent: its id (None where there is none) and its body.
-        deployed: the way that consumers are built by; a deployment may change it.
-        state_machine: ARN of the deployed stack's.
-        wall_offsets: how far the wall clocks of the consumers' machines are ahead, in milliseconds;
-            the consumers are given them in turn.
-        lateness: milliseconds after which a late effect happens.
+        queue: the one that scenarios send to.
+        sent: each message that was sent: its id (None if it has none) and its body.
+        deployed: the way whose consumers start from now on; a deployment may change it.
+        state_machine: ARN of the state machine that is deployed now.
+        wall_offsets: milliseconds that the wall clocks of the consumers' machines are ahead; each
+            consumer takes the next one.
+        lateness: milliseconds until a late effect happens.
         cold_start: milliseconds that the next invocation of the effect's function takes to begin.
-        answers_unclearly: where it did not perform it raises no error, and answers no clear yes.
+        answers_unclearly: if it performs nothing, the effect's function answers without a clear yes
+            instead of raising an error.
         looks_up: whether a function is named to look the effect up.
-        unheard_until: milliseconds of the world until which no heartbeat of a lease is heard.
+        unheard_until: milliseconds of the world until which all heartbeats of a lease are lost.
     """
 
     def __init__(self, world: World, way: Way, definition: machine.Definition) -> None:
         self.world = world
         self.way = self.deployed = way
         self.state_machine = STATE_MACHINE
-        self.performed = Performed()
-        self.kept = KeptQueues(world, frozenset({UNSTARTED} if way.is_fifo else ()))
+        self.performed = EffectLog()
+        self.output = OutputQueues(world, frozenset({UNSTARTED} if way.is_fifo else ()))
         self.tables = DynamoDB(TABLES)
         self.queue = RequestsQueue(
             world,
             self._deliver,
-            self.kept,
+            self.output,
             UNSTARTED,
             visibility=way.visibility,
             most_receives=way.most_receives,
             is_fifo=way.is_fifo,
         )
         self.executions = StepFunctions(
-            world, definition, self._invoke, self.kept, self.deploy_function, self.decided
+            world, definition, self._invoke, self.output, self.deploy_function, self.decided
         )
         self.executions.check = self._check
         self.executions.happened = self.happened
         self.executions.version = self.version
-        self.durable = DurableFunctions(world, partial(self.kept.keep, UNSTARTED), CONSUMER_TIMEOUT)
+        self.durable = DurableFunctions(
+            world, partial(self.output.keep, UNSTARTED), CONSUMER_TIMEOUT
+        )
         self.dynamodb: Any = Client(world, self.tables)
-        self.sqs: Any = Client(world, self.kept)
+        self.sqs: Any = Client(world, self.output)
         self.requests: Any = Client(world, self.queue)
         self.stepfunctions: Any = Client(world, self.executions)
         self.lambda_: Any = Client(world, self.durable)
@@ -263,12 +249,12 @@ class Stage:
         self.answers_unclearly, self.looks_up = False, True
         self.unheard_until = 0
         self._consumers = 0
-        self._function = _Function(EFFECT_TIMEOUT, [EFFECT_TIMEOUT])
+        self._function = _Function()
         self._margin = STRAGGLER_MARGIN
         world.stores = [
             self._function,
             self.performed,
-            self.kept,
+            self.output,
             self.tables,
             self.queue,
             self.executions,
@@ -277,7 +263,7 @@ class Stage:
 
     @property
     def effects(self) -> list[tuple[str, str]]:
-        """What has happened: message id and body of each effect, in its order."""
+        """Message id and body of each effect that has happened, in order."""
         appointments = [item for item in self.tables.items(APPOINTMENTS_TABLE) if "request" in item]
         appointments.sort(key=lambda item: int(item["slot"]["N"]))
         return self.performed.effects + [
@@ -287,15 +273,15 @@ class Stage:
 
     @property
     def acts(self) -> Effect:
-        """What the consumer that is running acts by: the effect, or a function that performs it."""
+        """What the running consumer calls: the effect itself, or a function that performs it."""
         if not self.way.invokes:
             return self.effect
-        lambda_: Any = Invoking(self.world, self._invoke)
+        lambda_: Any = LambdaClient(self.world, self._invoke)
         return InvokedEffect(lambda_, _FIRST, _FIRST if self.looks_up else "")
 
     @property
     def effect(self) -> Effect:
-        """The effect, for the process that is running."""
+        """The effect, for the running process."""
         if self.way.effect is not None:
             return self.way.effect(self)
         if self.way.is_fenced:
@@ -316,11 +302,10 @@ class Stage:
 
         Args:
             message_id: the producer's.
-            content: makes two messages with one id different.
-            after: milliseconds after the world began.
-            deliveries_at_once: see `RequestsQueue.send`.
-            again_after: see `RequestsQueue.send`.
-            more: in the body.
+            content: so that two messages with the same id can differ.
+            after: milliseconds from the beginning of the world.
+            deliveries_at_once, again_after: see `RequestsQueue.send`.
+            more: other fields of the body.
         """
         body = {"message_id": message_id, "content": content, **(more or {})}
         self.sent.append((message_id, body))
@@ -339,7 +324,7 @@ class Stage:
         self.world.at(after, ("send", number), now)
 
     def send_text(self, text: str) -> None:
-        """Send what is no message."""
+        """Send a text that is no message."""
         self.sent.append((None, text))
         self.world.at(
             0,
@@ -348,30 +333,27 @@ class Stage:
         )
 
     def deploy_function(self) -> None:
-        """Publish a version with the other time-out; what the function is at work on goes on."""
-        raised = self._function.published[-1] == EFFECT_TIMEOUT
-        self._function.publish(OTHER_EFFECT_TIMEOUT if raised else EFFECT_TIMEOUT)
+        """Publish a version with the other time-out; running invocations go on."""
+        is_default = self._function.timeouts[self._function.last_version] == EFFECT_TIMEOUT
+        self._function.publish(OTHER_EFFECT_TIMEOUT if is_default else EFFECT_TIMEOUT)
 
     def change_function_by_hand(self, timeout: int) -> None:
-        """Somebody sets the function's time-out past the stack, in milliseconds."""
-        self._function.timeout = timeout
+        """Set the function's time-out, in milliseconds, without the stack."""
+        self._function.timeouts[FUNCTION] = timeout
 
     def look_nothing_up(self) -> None:
-        """Name no function that looks the effect up."""
+        """Name no function to look the effect up."""
         self.looks_up = False
         self.executions.definition = _blind_machine()
 
     def deploy_all(self) -> None:
-        """Deploy the other parameters: a version, and a state machine that names it.
-
-        Executions that start later have its definition.
-        """
+        """Deploy the other parameters: a version, and the definition of later executions."""
         self._function.publish(OTHER_EFFECT_TIMEOUT)
         self._margin = int(OTHER_PARAMETERS["StragglerMarginSeconds"]) * 1000
-        self.executions.definition = _other_machine(self._function.last)
+        self.executions.definition = _other_machine(self._function.last_version)
 
     def decided(self, decision: str, message: Any) -> None:
-        """What was wrong is mended; the message is tried again, or not to be acted on any more."""
+        """An operator decides; from now on the effect no longer goes wrong."""
         performed = self.performed
         performed.is_mended = True
         performed.closed[:] = [one for one in performed.closed if one[0] != message["message_id"]]
@@ -382,49 +364,53 @@ class Stage:
             performed.closed.append(closed)
 
     def version(self) -> dict[str, Any]:
-        """What is deployed now, as `actonce dead-letters` brings it with a decision."""
-        last = self._function.last
+        """What is deployed now, as `actonce dead-letters` sends it with a decision."""
+        last = self._function.last_version
         return {
             "perform": last,
             "find": last if self.looks_up else "",
-            "timeout": self._function.timeout_of(last) // 1000,
+            "timeout": self._function.timeouts[last] // 1000,
             "margin": self._margin // 1000,
         }
 
     def happened(self, message: Any) -> bool:
-        """What an operator sees who looks for themselves."""
+        """Whether a message's effect has happened, as an operator would see."""
         return message["message_id"] in [message_id for message_id, _ in self.effects]
 
-    def _check(self, message: Any, ended: Ended) -> None:
-        """An execution's end has to say what happened."""
+    def _check(self, message: Any, ended: ProcessResult) -> None:
+        """An execution's result must be what happened."""
         if ended.error is not None:
-            said = getattr(ended.error, "error", "")
-            # Whatever else it fails with, nobody was told by a dead letter.
-            is_true = said == "States.Timeout" or (
-                said == "RejectedByOperator" and self._is_closed(message, "rejected")
+            result = getattr(ended.error, "error", "")
+            # An execution with any other error ended without a dead letter.
+            is_true = result == "States.Timeout" or (
+                result == "RejectedByOperator" and self._is_closed(message, "rejected")
             )
         else:
-            said = ended.value.get("outcome") if ended.value else "aborted"
+            result = ended.value.get("outcome") if ended.value else "aborted"
             is_performed = self.happened(message)
             is_true = (
-                said == "aborted"
-                or (said in ("performed", "found") and is_performed and ended.value["effect"])
-                or (said == "resolved" and self._is_closed(message, said) and ended.value["note"])
+                result == "aborted"
+                or (result in ("performed", "found") and is_performed and ended.value["effect"])
+                or (
+                    result == "resolved"
+                    and self._is_closed(message, result)
+                    and ended.value["note"]
+                )
             )
         if not is_true:
-            raise Untrue(f"{message['message_id']} is said to be {said}")
+            raise InvariantViolation(f"{message['message_id']} is said to be {result}")
 
     def _is_closed(self, message: Any, how: str) -> bool:
         message_id = message["message_id"]
         return any(one[0] == message_id and one[3] == how for one in self.performed.closed)
 
     def remaining_milliseconds(self) -> int:
-        """How long Lambda lets the running process go on."""
+        """The rest of the running process's time, as Lambda tells it."""
         deadline = self.world.process.deadline
         return 0 if deadline is None else deadline - self.world.now
 
     def _show_again(self, record: Record) -> None:
-        """What `Batch` does with a delivery that failed."""
+        """As `Batch` does with a delivery that failed."""
         delivery = Delivery.from_record(record)
         growth = EFFECT_BACKOFF_GROWTH if self.deployed.strategy else START_BACKOFF_GROWTH
         entry = {
@@ -454,7 +440,7 @@ class Stage:
             otherwise = {Hazard.NOT_ACKNOWLEDGED: lambda: None}
             self.world.step("acknowledges", acknowledge, otherwise=otherwise)
 
-        def end(ended: Ended) -> None:
+        def end(ended: ProcessResult) -> None:
             if isinstance(ended.error, _MISTAKES):
                 raise ended.error
             if ended.error is not None:
@@ -463,12 +449,12 @@ class Stage:
         self.world.spawn(Process(name, wall_offset=offset, deadline=deadline), consume, end)
 
     def _invoke(
-        self, function: str, name: str, payload: Any, on_end: Callable[[Ended], None]
+        self, function: str, name: str, payload: Any, on_end: Callable[[ProcessResult], None]
     ) -> None:
         effect = self.effect
         cold_start, self.cold_start = self.cold_start, 0
         before = min(cold_start, INIT)
-        deadline = self.world.now + before + self._function.timeout_of(function)
+        deadline = self.world.now + before + self._function.timeouts[function]
         process = Process(name, deadline=deadline)
 
         def handle() -> dict[str, Any]:

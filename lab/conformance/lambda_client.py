@@ -1,4 +1,4 @@
-"""Lambda's Invoke in memory, for a consumer that has another function perform its effect."""
+"""Lambda's Invoke in memory, for a consumer whose effect is another function."""
 
 import io
 import json
@@ -7,18 +7,18 @@ from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from lab.conformance.process import Ended, Hazard, Invocation
+from lab.conformance.process import Hazard, Invocation, ProcessResult
 from lab.conformance.world import World
 
 LONGEST_WAIT = 20.0
-"""Seconds that the client waits for an answer; a test holds it against the one that ships."""
+"""Seconds that the client waits for an answer; a test compares it with the one that ships."""
 
 
 @dataclass(frozen=True, slots=True)
-class Invoking:
-    """A client of Lambda, for the process that is running.
+class LambdaClient:
+    """The running process's client of Lambda, which never calls twice, like the one that ships.
 
-    Hazards: throttled; the answer lost. The client that ships makes no call twice.
+    Hazards: throttled; the answer lost.
     """
 
     world: World
@@ -28,7 +28,7 @@ class Invoking:
         """See Invoke, API reference of AWS Lambda; `RequestResponse`."""
         request = json.loads(Payload)
         name = f"{FunctionName.partition(':')[0]} {self.world.new_id()}"
-        endings: list[Ended] = []
+        endings: list[ProcessResult] = []
 
         def start() -> None:
             self.start(FunctionName, name, request, endings.append)
@@ -52,8 +52,8 @@ class Invoking:
             raise ReadTimeoutError(endpoint_url="https://lambda")
         # Source: "Function errors", Developer Guide.
         failure = endings[0].failure("Runtime.ExitError")
-        told = dict(zip(("errorType", "errorMessage"), failure, strict=True)) if failure else None
-        payload = endings[0].value if told is None else told
+        error = dict(zip(("errorType", "errorMessage"), failure, strict=True)) if failure else None
+        payload = endings[0].value if error is None else error
         self.world.observe(repr((failure is not None, payload)))
         return {
             "Payload": io.BytesIO(json.dumps(payload).encode()),
