@@ -12,6 +12,7 @@ import dead_letters_of_day
 from actonce.records import audit_package
 from pipeline.audit.request import parser, requested
 from tests.support import asl, audit_machine
+from tests.support.snapshots import Snapshot
 
 DAY = {"day": "2026-11-20"}
 SLOT = {"day": "2026-11-20", "until": "2026-11-20T14:10:00.000Z"}
@@ -106,152 +107,216 @@ GOOD_SLOT = GOOD_NIGHT | {
 JOB_FAILED = RuntimeError("States.TaskFailed")  # so EMR calls every exit status but 0
 
 
-def night(**answers: Any) -> asl.Run:
-    return asl.run(audit_machine.definition(), DAY, GOOD_NIGHT | answers, CONTEXT)
+# --------------------------------------------------------------------------- runs
 
-
-def slot(**answers: Any) -> asl.Run:
-    answers = GOOD_SLOT | answers
-    return asl.run(audit_machine.definition(), SLOT, answers, context("audit-2026-11-20T14-15"))
-
-
-def told(ended: asl.Run) -> tuple[str, str, int]:
-    """How the subject ends, the sentence, and the exit status; all three stand for themselves.
-
-    The event tells the same.
-    """
-    published, outcome = ended.arguments["PublishOutcome"], ended.outputs["PublishOutcome"]
-    (entry,) = ended.arguments["TellOutcome"]["Entries"]
-    assert (entry["Source"], entry["DetailType"]) == ("actonce", "Day Audited")
-    same = {name: outcome[name] for name in ("day", "exit_status", "sentence")}
-    digest = entry["Detail"].get("digest")
-    assert entry["Detail"] == {"version": 1, "stack": "audit", "until": None, **same} | {
-        "digest": digest
-    }
-    assert (f"\n\nDigest: {digest}\n" in published["Message"]) is (digest is not None)
-    assert ended.outputs["TellOutcome"] == outcome
-    assert len(published["Subject"]) < 100  # SNS
-    assert outcome["sentence"] in published["Message"]
-    assert published["Message"].endswith("\n\nactonce audit page s3://audit/audit/")
-    subject = published["Subject"].removeprefix("ActOnce audit of 2026-11-20: ")
-    return subject, outcome["sentence"], outcome["exit_status"]
-
-
-# --------------------------------------------------------------------------- the nights
-
-
-def test_a_good_night_exports_judges_and_says_so() -> None:
-    ended = night()
-
-    assert told(ended) == ("nothing to do", "All is well.", 0)
-    assert ended.error == ""
-    assert ended.arguments["RecordDeadLetters"]["Payload"] == DAY
-    assert ended.states == [
-        *("Day?", "RecordDeadLetters", "FindOthers", "Alone?"),
-        *("FindCode", "Code?", "ListEffects", "Exported?"),
-        *("ExportEffects", *("AwaitExport", "DescribeExport", "ExportDone?") * 2),
-        *("FindSummary", "RunAudit", "ReadSummary"),
-        *("Outcome", "News?", "PublishOutcome", "TellOutcome", "Good?", "Done"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("beside", "newest", "is_exported"),
-    [
-        (listed("effects/dt=2026-11-20/collected.jsonl.gz"), None, True),
-        (folders("24-00"), finished("24-00"), True),
-        (folders("14-10", "24-00"), finished("24-00"), True),
-        (folders("24-00"), listed("effects/dt=2026-11-20/until-24-00/AWSDynamoDB/_started"), False),
-        (folders("24-00"), listed(), False),
-        (folders("23-55"), finished("23-55"), False),
-    ],
-)
-def test_a_day_that_was_exported_is_not_exported_again_and_a_begun_one_is_no_exported_one(
-    beside: Any, newest: Any, is_exported: bool
-) -> None:
-    ended = night(ListEffects=beside, ListExport=newest)
-
-    assert ("ExportEffects" not in ended.states) is is_exported
-    if newest is not None:
-        last = beside["CommonPrefixes"][-1]["Prefix"]
-        assert ended.arguments["ListExport"]["Prefix"] == last
-
-
+Answers = dict[str, Any]
 SAID = 'Zoë\'s "request" was acted on twice.'
+OTHER = "audit-2026-11-20T14-00"
+BOTH = running("audit-2026-11-20", OTHER)
+NO_SUMMARY = RuntimeError("S3.NoSuchKeyException")
+NO_DEAD_LETTERS = RuntimeError("TooManyExecutions")
+BEGUN = {"ListEffects": folders("14-10"), "ListExport": finished("14-10")}
 
 
-@pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize(
-    ("exit_status", "job", "subject", "ends", "error"),
-    [
-        (0, JOB_FAILED, "ALARM", 1, "Alarms"),
-        (1, {}, "ALARM", 1, "Alarms"),
-        (1, JOB_FAILED, "ALARM", 1, "Alarms"),
-        (2, JOB_FAILED, "not audited", 2, "NotAudited"),
-        (3, JOB_FAILED, "not judged whole", 3, "NotWhole"),
-        (4, JOB_FAILED, "not judged whole", 3, "NotWhole"),
-    ],
-)
-def test_only_a_job_that_succeeded_and_says_so_is_good(
-    exit_status: int, indent: int | None, job: Any, subject: str, ends: int, error: str
-) -> None:
-    ended = night(RunAudit=job, ReadSummary=summary(SAID, exit_status, indent=indent))
-
-    assert (told(ended), ended.error) == ((subject, SAID, ends), error)
+def before(exit_status: int, indent: int | None = None) -> dict[str, str]:
+    return summary("", exit_status, indent=indent, etag="of-the-last")
 
 
-@pytest.mark.parametrize("digest", ["5c" * 32, None])
-@pytest.mark.parametrize("indent", [None, 1])
-def test_somebody_else_holds_the_newest_digest_too(digest: str | None, indent: int | None) -> None:
-    ended = night(ReadSummary=summary(SAID, 0, digest=digest, indent=indent))
+NIGHTS: dict[str, Answers] = {
+    "a good night": {},
+    # A day that was exported is not exported again, and a begun one is no exported one.
+    "collected": {"ListEffects": listed("effects/dt=2026-11-20/collected.jsonl.gz")},
+    "exported": {"ListEffects": folders("24-00"), "ListExport": finished("24-00")},
+    "exported after a slot's": {
+        "ListEffects": folders("14-10", "24-00"),
+        "ListExport": finished("24-00"),
+    },
+    "export begun": {
+        "ListEffects": folders("24-00"),
+        "ListExport": listed("effects/dt=2026-11-20/until-24-00/AWSDynamoDB/_started"),
+    },
+    "export without a file": {"ListEffects": folders("24-00"), "ListExport": listed()},
+    "exported by a slot only": {"ListEffects": folders("23-55"), "ListExport": finished("23-55")},
+    # Only a job that succeeded and says so is good; each summary is read in both layouts.
+    **{
+        f"the job {'failed' if job is JOB_FAILED else 'succeeded'} and says {status}{layout}": {
+            "RunAudit": job,
+            "ReadSummary": summary(SAID, status, indent=indent),
+        }
+        for status, job in [
+            *((0, JOB_FAILED), (1, {}), (1, JOB_FAILED)),
+            *((2, JOB_FAILED), (3, JOB_FAILED), (4, JOB_FAILED)),
+        ]
+        for indent, layout in ((None, ""), (2, ", set in"))
+    },
+    # Somebody else holds the newest digest, too.
+    **{
+        f"{digest and 'a'} digest, indent {indent}": {
+            "ReadSummary": summary(SAID, 0, digest=digest, indent=indent)
+        }
+        for digest in ("5c" * 32, None)
+        for indent in (None, 1)
+    },
+    "a summary that is none": {"ReadSummary": {"Body": "{}", "ETag": "any"}},
+    "the job failed and left the summary of the run before": {
+        "FindSummary": summary("All is well.", 0),
+        "RunAudit": JOB_FAILED,
+        "ReadSummary": summary("All is well.", 0),
+    },
+    "the job failed and left no summary": {"RunAudit": JOB_FAILED, "ReadSummary": NO_SUMMARY},
+    # Whatever fails before the outcome is published is published.
+    **{
+        f"{task} fails": BEGUN | {task: RuntimeError("SomethingNew")}
+        for task in (
+            *("FindOthers", "FindCode", "ListEffects", "ListExport", "ExportEffects"),
+            *("DescribeExport", "FindSummary", "ReadSummary"),
+        )
+    },
+    # A bus that fails changes no outcome.
+    **{
+        f"the bus fails after {status}": {
+            "ReadSummary": summary("A sentence.", status),
+            "TellOutcome": RuntimeError("EventBridge.FailedEntry"),
+        }
+        for status in (0, 1)
+    },
+    # Without its code nothing is exported or started.
+    "no code": {"FindCode": listed()},
+    "half of its code": {"FindCode": listed("code/pipeline.zip", "code/README")},
+    "the export failed": {"DescribeExport": export("FAILED", FailureMessage="No such bucket")},
+    "the export failed without a reason": {"DescribeExport": export("FAILED")},
+    # A day whose dead letters were not recorded is no good one.
+    **{
+        f"dead letters were not recorded, the audit says {status}": {
+            "RecordDeadLetters": NO_DEAD_LETTERS,
+            "ReadSummary": summary("All is well.", status),
+        }
+        for status in (0, 1, 2)
+    },
+    # The night waits for the audit that began before it.
+    "another audit runs": {"FindOthers": [BOTH, BOTH, GOOD_NIGHT["FindOthers"]]},
+}
 
-    told(ended)
-    (entry,) = ended.arguments["TellOutcome"]["Entries"]
-    assert entry["Detail"]["digest"] == digest
+SLOTS: dict[str, Answers] = {
+    "a good slot": {},
+    # A heartbeat that fails stops no audit.
+    **{
+        f"{task} fails": {task: RuntimeError("Throttled")}
+        for task in ("BeatDeliveries", "BeatExecutions")
+    },
+    # Left out beside an audit that began before it; of two that see each other the first goes on.
+    "after another": {"FindOthers": running("audit-2026-11-20T14-15", OTHER, "e1b9")},
+    "before another": {"FindOthers": running(OTHER, "audit-2026-11-20T14-15")},
+    # People are told what the last run did not tell.
+    **{
+        f"an exit status of {now} after {last}": {
+            "FindSummary": NO_SUMMARY if last is None else before(last),
+            "ReadSummary": summary("", now),
+        }
+        for last, now in ((0, 1), (1, 1), (1, 3), (None, 3), (None, 0), (1, 0))
+    },
+    "other alarms": {
+        "FindSummary": before(1),
+        "ReadSummary": summary("", 1, alarms_sha256="f0" * 32),
+    },
+    "another number": {
+        "FindSummary": before(3),
+        "ReadSummary": summary("Another number.", 3, indent=2),
+    },
+    "set in": {"FindSummary": before(3, indent=1), "ReadSummary": summary("", 3, indent=1)},
+    # One that was not audited, or lacks dead letters, fails for the alarm to tell.
+    "the export failed": {"DescribeExport": export("FAILED")},
+    "not audited": {"ReadSummary": summary("", 2)},
+    "dead letters were not recorded": {"RecordDeadLetters": NO_DEAD_LETTERS},
+    # It exports what no export has; what was left out by slots before is made up for.
+    **{
+        f"exported until {until}": {
+            "ListEffects": folders("00-10", until),
+            "ListExport": listed(file),
+        }
+        for until in ("13-55", "09-10", "14-03")  # the last is less than DynamoDB exports
+        for file in [f"effects/dt=2026-11-20/until-{until}/AWSDynamoDB/1/manifest-summary.json"]
+    },
+    # What may be missing of yesterday, too.
+    "an export begun until 13-55": {
+        "ListEffects": folders("00-10", "13-55"),
+        "ListExport": listed("effects/dt=2026-11-20/until-13-55/AWSDynamoDB/1/_started"),
+    },
+    "the first one of the day": {"ListEffects": folders()},
+}
+
+SCHEDULES: dict[str, tuple[dict[str, str], str]] = {
+    "in time": ({"slot": "2026-11-20T14:15:00Z"}, "2026-11-20T14:15:21.042Z"),
+    # The slot at midnight is yesterday's last.
+    "at midnight": ({"slot": "2026-11-21T00:00:00Z"}, "2026-11-21T00:00:09.000Z"),
+    # Of a time that is not yet nobody can say that all was handed over.
+    "too early": ({"slot": "2027-01-01T00:00:00Z"}, "2026-11-20T14:15:59.999Z"),
+    "late": ({"slot": "2026-11-20T14:15:00Z"}, "2026-11-20T16:02:00.000Z"),
+}
+"""What a schedule gives, and when."""
 
 
-def test_a_summary_that_cannot_be_understood_is_no_good_outcome() -> None:
-    assert told(night(ReadSummary={"Body": "{}", "ETag": "any"}))[2] == 1
+def run(data: Any, answers: Answers, name: str, entered: str = "2026-11-21T03:00:01.500Z") -> Any:
+    return asl.run(audit_machine.definition(), data, answers, context(name, entered))
 
 
-def test_the_summary_of_the_run_before_is_not_taken_for_this_run_s() -> None:
-    before = summary("All is well.", 0)
-    ended = night(FindSummary=before, RunAudit=JOB_FAILED, ReadSummary=before)
-
-    subject, sentence, exit_status = told(ended)
-    assert (subject, exit_status, ended.error) == ("not audited", 2, "NotAudited")
-    assert "(States.TaskFailed)" in sentence
-
-
-def test_a_job_that_crashed_left_no_summary_and_is_told_by_its_error() -> None:
-    ended = night(RunAudit=JOB_FAILED, ReadSummary=RuntimeError("S3.NoSuchKeyException"))
-
-    subject, sentence, exit_status = told(ended)
-    assert (subject, exit_status, ended.error) == ("not audited", 2, "NotAudited")
-    assert "(States.TaskFailed)" in sentence
-
-
-@pytest.mark.parametrize(
-    "task",
-    [
-        *("FindOthers", "FindCode", "ListEffects", "ListExport", "ExportEffects"),
-        *("DescribeExport", "FindSummary", "ReadSummary"),
-    ],
-)
-def test_whatever_fails_before_the_outcome_is_published_is_published(task: str) -> None:
-    begun = {"ListEffects": folders("14-10"), "ListExport": finished("14-10")}
-    ended = night(**begun | {task: RuntimeError("SomethingNew")})
-
-    assert (told(ended)[0], ended.error) == ("not audited", "NotAudited")
-    after = ["Outcome", "News?", "PublishOutcome", "TellOutcome", "Good?", "NotAudited"]
-    assert ended.states[-7:] == [task, *after]
+def shown(ended: asl.Run) -> list[str]:
+    """What a run does and tells: the states but choices, the export, the outcome, the end."""
+    lines = [" ".join(name for name in ended.states if STATES[name]["Type"] != "Choice")]
+    if listing := ended.arguments.get("ListExport"):
+        lines.append(f"lists {listing['Prefix']}")
+    if exporting := ended.arguments.get("ExportEffects"):
+        lines.append("exports {} to {} into {}".format(*window(exporting), exporting["S3Prefix"]))
+    if telling := ended.arguments.get("TellOutcome"):
+        ((entry,), outcome) = telling["Entries"], ended.outputs["TellOutcome"]
+        assert (entry["Source"], entry["DetailType"]) == ("actonce", "Day Audited")
+        event = entry["Detail"]
+        same = {name: outcome[name] for name in ("day", "exit_status", "sentence")}
+        assert event == {"version": 1, "stack": "audit"} | same | {
+            name: event[name] for name in ("digest", "until")
+        }
+        digest, until = event["digest"] and event["digest"][:4], event["until"]
+        lines.append(f"event: {event['exit_status']}, until {until}, digest {digest}")
+        lines += str(event["sentence"]).split("\n")
+        if mail := ended.arguments.get("PublishOutcome"):
+            assert ended.outputs["PublishOutcome"] == outcome
+            assert len(mail["Subject"]) < 100  # SNS
+            hashed = f"\n\nDigest: {event['digest']}" if digest else ""
+            page = "actonce audit page s3://audit/audit/"
+            assert mail["Message"] == f"{outcome['sentence']}{hashed}\n\n{page}"
+            lines.append(f"mail: {mail['Subject']}")
+    return [*lines, f"ends: {ended.error or 'well'}"]
 
 
-@pytest.mark.parametrize(("exit_status", "error"), [(0, ""), (1, "Alarms")])
-def test_a_bus_that_fails_changes_no_outcome(exit_status: int, error: str) -> None:
-    said = summary("A sentence.", exit_status)
-    ended = night(ReadSummary=said, TellOutcome=RuntimeError("EventBridge.FailedEntry"))
-    assert (told(ended)[1:], ended.error) == (("A sentence.", exit_status), error)
+def test_each_run_does_and_tells_what_is_reviewed(snapshot: Snapshot) -> None:
+    nights = {name: run(DAY, GOOD_NIGHT | one, "audit-2026-11-20") for name, one in NIGHTS.items()}
+    own = {"FindOthers": [running("mine", OTHER), running("mine")]}
+    nights["under a name of one's own, while another runs"] = run(DAY, GOOD_NIGHT | own, "mine")
+    slots = {
+        name: run(SLOT, GOOD_SLOT | one, "audit-2026-11-20T14-15") for name, one in SLOTS.items()
+    }
+    lines = []
+    for kind, runs in (("night", nights), ("slot", slots)):
+        for name, ended in runs.items():
+            lines += [f"{kind}: {name}\n", *(f"    {one}\n" for one in shown(ended))]
+    for name, (data, entered) in SCHEDULES.items():
+        started = run(data, {"StartDay": {}}, "any", entered).arguments["StartDay"]
+        lines += [f"schedule: {name}\n", f"    {json.dumps(started)}\n"]
+    for ended in (nights["a good night"], slots["a good slot"]):
+        lines.append("the calls of a good one\n")
+        for task, arguments in ended.arguments.items():
+            told = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
+            lines.append(f"    {task} {told}\n")
+    snapshot("audit_runs.txt", "".join(lines))
+
+
+def window(exporting: Any) -> tuple[str, str]:
+    """From when to when effects are exported."""
+    asked_for = exporting["IncrementalExportSpecification"]
+    return asked_for["ExportFromTime"], asked_for["ExportToTime"]
+
+
+# --------------------------------------------------------------------------- the text
 
 
 def test_every_task_but_the_last_word_is_caught_whatever_it_raises() -> None:
@@ -265,55 +330,6 @@ def test_every_task_but_the_last_word_is_caught_whatever_it_raises() -> None:
     assert caught.pop("StartDay") == [["StepFunctions.ExecutionAlreadyExistsException"]]
     assert caught.pop("FindSummary") == [["S3.NoSuchKeyException"], ["States.ALL"]]
     assert list(caught.values()) == [[["States.ALL"]]] * len(caught)
-
-
-@pytest.mark.parametrize("keys", [[], ["code/pipeline.zip", "code/README"]])
-def test_without_its_code_nothing_is_exported_or_started(keys: list[str]) -> None:
-    ended = night(FindCode=listed(*keys))
-
-    subject, sentence, _ = told(ended)
-    assert subject == "not audited"
-    assert "actonce audit package --to s3://audit/code/" in sentence
-    assert "ListEffects" not in ended.states
-
-
-@pytest.mark.parametrize(
-    ("more", "reason"),
-    [({"FailureMessage": "No such bucket"}, "No such bucket"), ({}, "no reason was given")],
-)
-def test_an_export_that_failed_says_why_and_what_to_do(more: dict[str, str], reason: str) -> None:
-    ended = night(DescribeExport=export("FAILED", **more))
-
-    subject, sentence, _ = told(ended)
-    assert subject == "not audited"
-    assert f"failed: {reason} (remove" in sentence
-    assert "effects/dt=2026-11-20/until-24-00/" in sentence
-    assert "RunAudit" not in ended.states
-
-
-# --------------------------------------------------------------------------- dead letters
-
-
-@pytest.mark.parametrize(
-    ("exit_status", "subject", "ends"), [(0, "ALARM", 1), (1, "ALARM", 1), (2, "not audited", 2)]
-)
-def test_a_day_whose_dead_letters_were_not_recorded_is_told_and_no_good_one(
-    exit_status: int, subject: str, ends: int
-) -> None:
-    ended = night(
-        RecordDeadLetters=RuntimeError("TooManyExecutions"),
-        ReadSummary=summary("All is well.", exit_status),
-    )
-
-    got, sentence, status = told(ended)
-    assert (got, status) == (subject, ends)
-    for part in (
-        "All is well.\n",
-        "TooManyExecutions",
-        "actonce collect --day 2026-11-20 --stream dead_letters --to records/",
-        "aws s3 sync records/ s3://records/",
-    ):
-        assert part in sentence
 
 
 def test_only_what_another_try_may_mend_is_tried_again() -> None:
@@ -349,36 +365,6 @@ def test_the_schedule_starts_the_day_before_under_its_name(day: date, at: time) 
     }
 
 
-def started(slot: str, entered: str) -> Any:
-    return asl.run(
-        audit_machine.definition(), {"slot": slot}, {"StartDay": {}}, context("any", entered)
-    ).arguments["StartDay"]
-
-
-def test_the_slots_schedule_starts_the_slot_under_its_name() -> None:
-    assert started("2026-11-20T14:15:00Z", "2026-11-20T14:15:21.042Z") == {
-        "StateMachineArn": MACHINE,
-        "Name": "audit-2026-11-20T14-15",
-        "Input": SLOT,
-    }
-
-
-@pytest.mark.parametrize(
-    ("slot", "entered", "until"),
-    [
-        # The slot at midnight is yesterday's last.
-        ("2026-11-21T00:00:00Z", "2026-11-21T00:00:09.000Z", "2026-11-20T23:55:00.000Z"),
-        # Of a time that is not yet nobody can say that all was handed over.
-        ("2027-01-01T00:00:00Z", "2026-11-20T14:15:59.999Z", "2026-11-20T14:10:00.000Z"),
-        ("2026-11-20T14:15:00Z", "2026-11-20T16:02:00.000Z", "2026-11-20T14:10:00.000Z"),
-    ],
-)
-def test_a_slot_looks_up_to_five_minutes_before_it_or_before_now(
-    slot: str, entered: str, until: str
-) -> None:
-    assert started(slot, entered)["Input"] == {"day": "2026-11-20", "until": until}
-
-
 @pytest.mark.parametrize(
     "data", [{"scheduled": "2026-11-21T03:00:00Z"}, {"slot": "2026-11-21T03:00:00Z"}]
 )
@@ -394,118 +380,6 @@ def test_a_schedule_that_fires_twice_is_suppressed_by_the_executions_name(
     assert STATES["StartDay"]["Retry"][0] == {"ErrorEquals": [exists], "MaxAttempts": 0}
 
 
-# --------------------------------------------------------------------------- slots
-
-
-def test_a_good_slot_says_nothing_to_people_and_tells_the_bus() -> None:
-    ended = slot()
-
-    assert ended.error == ""
-    assert ended.states == [
-        *("Day?", "BeatDeliveries", "BeatExecutions", "RecordDeadLetters"),
-        *("FindOthers", "Alone?", "FindCode", "Code?"),
-        *("ListEffects", "Exported?", "ListExport", "Exported?"),
-        *("ExportEffects", *("AwaitExport", "DescribeExport", "ExportDone?") * 2),
-        *("FindSummary", "RunAudit", "ReadSummary"),
-        *("Outcome", "News?", "TellOutcome", "Good?", "Done"),
-    ]
-    assert ended.arguments["RecordDeadLetters"]["Payload"] == SLOT
-    (entry,) = ended.arguments["TellOutcome"]["Entries"]
-    assert entry["Detail"]["until"] == SLOT["until"]
-    assert entry["Detail"]["exit_status"] == 0
-
-
-def test_a_heartbeat_goes_the_way_of_the_records_and_one_form_is_everybodys() -> None:
-    ended = slot()
-
-    log = ended.arguments["BeatDeliveries"]
-    assert (log["LogGroupName"], log["LogStreamName"]) == (
-        "/aws/lambda/starter",
-        "audit-heartbeats",
-    )
-    (line,), (event,) = log["LogEvents"], ended.arguments["BeatExecutions"]["Entries"]
-    assert (event["Source"], event["DetailType"]) == ("actonce", "Records Heartbeat")
-    machine = audit_machine.SUBSTITUTIONS["ProcessMessageArn"]
-    beat = {"version": 1, "at": SLOT["until"], "event": "heartbeat", "source": machine}
-    assert json.loads(line["Message"]) == {"stream": "deliveries"} | beat
-    assert event["Detail"] == {"stream": "executions"} | beat
-
-
-@pytest.mark.parametrize("task", ["BeatDeliveries", "BeatExecutions"])
-def test_a_heartbeat_that_fails_stops_no_audit(task: str) -> None:
-    ended = slot(**{task: RuntimeError("Throttled")})
-
-    assert (ended.error, ended.states[-1]) == ("", "Done")
-    assert ended.arguments["RecordDeadLetters"]["Payload"] == SLOT
-
-
-OTHERS = "audit-2026-11-20T14-00"
-
-
-def test_a_slot_beside_an_audit_that_began_before_it_is_left_out() -> None:
-    ended = slot(FindOthers=running("audit-2026-11-20T14-15", OTHERS, "e1b9"))
-
-    assert (ended.error, ended.states[-2:]) == ("", ["Alone?", "Done"])
-    assert "BeatExecutions" in ended.states  # its streams stand still no more than others
-
-
-def test_of_two_slots_that_see_each_other_the_one_that_began_first_goes_on() -> None:
-    assert "RunAudit" in slot(FindOthers=running(OTHERS, "audit-2026-11-20T14-15")).states
-
-
-def test_the_night_waits_for_the_audit_that_began_before_it() -> None:
-    both = running("audit-2026-11-20", OTHERS)
-    ended = night(FindOthers=[both, both, GOOD_NIGHT["FindOthers"]])
-
-    assert ended.states.count("AwaitOther") == 2
-    assert told(ended)[0] == "nothing to do"
-
-
-def test_what_was_started_under_a_name_of_one_s_own_waits_too_and_then_goes_on() -> None:
-    answers = GOOD_NIGHT | {"FindOthers": [running("mine", OTHERS), running("mine")]}
-    ended = asl.run(audit_machine.definition(), DAY, answers, context("mine"))
-    assert (ended.states.count("AwaitOther"), ended.error) == (1, "")
-
-
-@pytest.mark.parametrize(
-    ("before", "now", "is_told"),
-    [
-        (summary("", 0), summary("", 1), True),
-        (summary("", 1), summary("", 1), False),
-        (summary("", 1), summary("", 1, alarms_sha256="f0" * 32), True),
-        (summary("", 1), summary("", 3), True),
-        (summary("", 3), summary("Another number.", 3, indent=2), False),
-        (summary("", 3, indent=1), summary("", 3, indent=1), False),
-        (RuntimeError("S3.NoSuchKeyException"), summary("", 3), True),
-        (RuntimeError("S3.NoSuchKeyException"), summary("", 0), False),
-        (summary("", 1), summary("", 0), False),
-    ],
-)
-def test_a_slot_tells_people_what_the_last_run_did_not(
-    before: Any, now: Any, is_told: bool
-) -> None:
-    if isinstance(before, dict):
-        before = before | {"ETag": "of-the-last"}
-    ended = slot(FindSummary=before, ReadSummary=now)
-
-    assert ("PublishOutcome" in ended.states) is is_told
-    assert "TellOutcome" in ended.states
-    if is_told:
-        assert " until 14:10: " in ended.arguments["PublishOutcome"]["Subject"]
-
-
-def test_a_slot_that_could_not_be_audited_or_lacks_dead_letters_fails_for_the_alarm_to_tell() -> (
-    None
-):
-    for answers, error in (
-        ({"DescribeExport": export("FAILED")}, "NotAudited"),
-        ({"ReadSummary": summary("", 2)}, "NotAudited"),
-        ({"RecordDeadLetters": RuntimeError("TooManyExecutions")}, "Alarms"),
-    ):
-        ended = slot(**answers)
-        assert ("PublishOutcome" in ended.states, ended.error) == (False, error)
-
-
 # --------------------------------------------------------------------------- what is asked for
 
 
@@ -515,50 +389,15 @@ def asked(task: str, day: str, variables: Any = None, **substitutions: str) -> A
     return asl.evaluate(state["Arguments"], known, input={"day": day, "since": ""}, context=CONTEXT)
 
 
-def window(arguments: Any) -> tuple[datetime, datetime]:
-    asked_for = arguments["IncrementalExportSpecification"]
-    since, until = (
-        datetime.fromisoformat(asked_for[name]) for name in ("ExportFromTime", "ExportToTime")
-    )
-    return since, until
-
-
 @given(WHOLE_DAYS)
 def test_exactly_the_day_is_exported_and_once(day: date) -> None:
     arguments = asked("ExportEffects", day.isoformat())
 
-    since, until = window(arguments)
+    since, until = map(datetime.fromisoformat, window(arguments))
     assert since == datetime.combine(day, time(), UTC)
     assert until - since == timedelta(days=1)
     assert arguments["S3Prefix"] == f"effects/dt={day.isoformat()}/until-24-00"
     assert arguments == asked("ExportEffects", day.isoformat())  # the token among them
-
-
-@pytest.mark.parametrize(
-    ("newest", "keys", "since"),
-    [
-        ("13-55", ["AWSDynamoDB/1/manifest-summary.json"], "2026-11-20T13:55:00Z"),
-        # What was left out, by a slot that failed or was left out, is made up for.
-        ("09-10", ["AWSDynamoDB/1/manifest-summary.json"], "2026-11-20T09:10:00Z"),
-        # Less than the least that DynamoDB exports.
-        ("14-03", ["AWSDynamoDB/1/manifest-summary.json"], "2026-11-20T13:55:00Z"),
-        # Begun, and not ended; and the first one of the day: what may be missing of yesterday, too.
-        ("13-55", ["AWSDynamoDB/1/_started"], "2026-11-19T14:10:00Z"),
-        (None, [], "2026-11-19T14:10:00Z"),
-    ],
-)
-def test_a_slot_exports_what_no_export_has(newest: str | None, keys: list[str], since: str) -> None:
-    ended = slot(
-        ListEffects=folders(*(["00-10", newest] if newest else [])),
-        ListExport=listed(*(f"effects/dt=2026-11-20/until-{newest}/{key}" for key in keys)),
-    )
-
-    arguments = ended.arguments["ExportEffects"]
-    assert window(arguments) == (
-        datetime.fromisoformat(since),
-        datetime.fromisoformat(SLOT["until"]),
-    )
-    assert arguments["S3Prefix"] == "effects/dt=2026-11-20/until-14-10"
 
 
 @given(st.lists(st.tuples(st.integers(0, 1435), st.booleans()), unique_by=lambda one: one[0]))
@@ -576,7 +415,7 @@ def test_whatever_slots_fail_the_exports_that_ended_leave_no_gap(
             left = asl.evaluate(STATES[task]["Output"], known, input=left, result=answer)
             answer = finished(begun[-1]) if begun and newest_ended else listed()
         exporting = asl.evaluate(STATES["ExportEffects"]["Arguments"], known, input=left)
-        since, until = window(exporting)
+        since, until = map(datetime.fromisoformat, window(exporting))
         assert timedelta(minutes=15) <= until - since <= timedelta(days=1)
         assert covered is None or since <= covered
         begun.append(end)

@@ -12,6 +12,7 @@ import pytest
 
 import install
 from actonce.stack.embedded_folder import PROJECT
+from tests.support import commands
 
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)( ;.*?)?( \\)?$", re.M)
 
@@ -48,14 +49,8 @@ def script(file: Path, text: str) -> Path:
 
 
 def run(clone: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(clone / "install.py"), *arguments],
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    command = [sys.executable, str(clone / "install.py"), *arguments]
+    return commands.run(command, environment=os.environ | variables)
 
 
 def sentence(answer: subprocess.CompletedProcess[str]) -> str:

@@ -62,7 +62,7 @@ def test_a_gateway_inside_a_virtual_machine_is_refused() -> None:
 def test_a_container_is_told_the_deployed_names_and_where_aws_is() -> None:
     deployed = {"StarterFunction": {"TABLE": "table-1"}, "AppointmentsFunction": {}}
 
-    template = yaml.safe_load(sam_local.told_variables(BUILT, deployed, "http://172.17.0.1:4566"))
+    template = yaml.safe_load(sam_local.with_variables(BUILT, deployed, "http://172.17.0.1:4566"))
 
     told = {name: one["Properties"] for name, one in template["Resources"].items()}
     endpoint = {"AWS_ENDPOINT_URL": "http://172.17.0.1:4566"}

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from actonce.adopt.project.placing import place
 from actonce.adopt.project.plan import STACK, seeds, stack_files
 from actonce.embedded import nesting
 from actonce.stack.embedded_folder import PROJECT
+from tests.support.commands import succeeds
 
 TERRAFORM = PROJECT / "examples" / "terraform" / "main.tf"
 CDK = PROJECT / "examples" / "cdk" / "app.py"
@@ -92,26 +92,11 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[
         ).create_bucket(Bucket="artifacts")
         (command,) = re.findall(r"^sam package .*$", PAGE.read_text(), re.M)
         packaged = command.replace("BUCKET", "artifacts").split()[1:]
-        said(["-m", "samcli", *packaged], folder, kept | aws | {"SAM_CLI_TELEMETRY": "0"})
+        sam = [sys.executable, "-m", "samcli", *packaged]
+        succeeds(sam, folder, kept | aws | {"SAM_CLI_TELEMETRY": "0"})
         yield folder, kept | aws
     finally:
         server.stop()
-
-
-def said(
-    command: list[str], folder: Path, environment: dict[str, str], program: str = sys.executable
-) -> str:
-    answer = subprocess.run(
-        [program, *command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    return answer.stdout
 
 
 @pytest.mark.long
@@ -127,7 +112,7 @@ def test_terraform_plans_the_packaged_stack_with_the_version_of_its_function(
         archive.write(folder / "functions" / "your_effect.py", "your_effect.py")
 
     def terraform(*command: str) -> str:
-        return said([*command], folder, environment, program="terraform")
+        return succeeds(["terraform", *command], folder, environment)
 
     terraform("fmt", "-check")
     mirror = [f"-plugin-dir={MIRROR}"] if MIRROR.is_dir() else []
@@ -166,7 +151,7 @@ def test_cdk_nests_the_packaged_stack_unchanged_with_the_version_of_its_function
     shop: tuple[Path, dict[str, str]],
 ) -> None:
     folder, environment = shop
-    said([str(CDK)], folder, environment | {"CDK_OUTDIR": "cdk.out"})
+    succeeds([sys.executable, str(CDK)], folder, environment | {"CDK_OUTDIR": "cdk.out"})
 
     outer = json.loads((folder / "cdk.out" / "shop.template.json").read_text())
     (nested,) = (folder / "cdk.out").glob("*.nested.template.json")

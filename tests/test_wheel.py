@@ -16,11 +16,12 @@ import pytest
 import install
 from actonce.cli.app import COMMANDS
 from actonce.records.audit_package import pack
-from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws
+from actonce.stack.clients import Aws, embedded_variables, outputs_of
 from actonce.stack.embedded_folder import PROJECT
 from actonce.stack.sources import version
 from tests.embedded.waiting import wait_until
 from tests.project.test_pipeline_example import lines
+from tests.support import commands
 
 pytestmark = [pytest.mark.long, pytest.mark.embedded]
 
@@ -51,16 +52,7 @@ class Installed:
     ) -> subprocess.CompletedProcess[str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(_OF_THE_CLONE)}
         own = {"AWS_EC2_METADATA_DISABLED": "true", "COLUMNS": "200"}
-        return subprocess.run(
-            command,
-            cwd=folder,
-            env=kept | own | variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        return commands.run(command, folder, kept | own | variables)
 
     def succeeds(self, *command: str, folder: Path | None = None) -> str:
         answer = self.run(*command, folder=folder)
@@ -78,14 +70,7 @@ class Installed:
 
     def _run_uv(self, *arguments: str) -> None:
         environment = os.environ | install._told_to_pip()
-        answer = subprocess.run(
-            [str(self._uv), *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert answer.returncode == 0, answer.stderr
+        commands.succeeds([str(self._uv), *arguments], environment=environment)
 
 
 _OF_THE_CLONE = ("AWS_", "ACTONCE_", "PYTHON", "PYTEST_", "VIRTUAL_ENV", "SPARK_")
@@ -101,8 +86,7 @@ def _uv(root: Path) -> Path:
 
 def build(sources: Path, into: Path) -> Path:
     """Build sdist and wheel; the wheel."""
-    command = [sys.executable, "-m", "hatchling", "build", "-d", str(into)]
-    subprocess.run(command, cwd=sources, check=True, capture_output=True)
+    commands.succeeds([sys.executable, "-m", "hatchling", "build", "-d", str(into)], sources)
     (built,) = into.glob("*.whl")
     return built
 
@@ -133,16 +117,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
 
 def test_the_wheel_is_of_the_stacks_version_and_holds_what_is_committed(wheel: Path) -> None:
     assert wheel.name == f"actonce-{version()}-py3-none-any.whl"
-    listed = subprocess.run(
-        [
-            *("git", "ls-files", "functions", "statemachine", "events", "*.yaml", "samconfig.toml"),
-            "docs/pictures/process_message.svg",
-        ],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    of_the_stack = ("functions", "statemachine", "events", "*.yaml", "samconfig.toml")
+    listed = commands.run(["git", "ls-files", *of_the_stack, "docs/pictures/process_message.svg"])
     if listed.returncode != 0:
         pytest.skip("what the wheel holds was not compared: this is no git repository")
     elsewhere = (".", "actonce/", "lab/", "examples/", "tests/")
@@ -230,8 +206,7 @@ def _interpreter(minor: int) -> str | None:
     places = [*kept.glob(f"3.{minor}.*/bin/python"), shutil.which(f"python3.{minor}")]
     for one in filter(None, places):
         asked = [str(one), "-c", "import sys; print(sys.version_info.minor)"]
-        answer = subprocess.run(asked, capture_output=True, text=True, check=False)
-        if answer.stdout.strip() == str(minor):
+        if commands.run(asked).stdout.strip() == str(minor):
             return str(one)
     return None
 
@@ -299,11 +274,7 @@ def test_with_the_embedded_extra_its_stack_and_a_new_project_run(installed: Inst
         (url,) = re.findall(
             "AWS_ENDPOINT_URL=(.*)", installed.succeeds("actonce", "env", folder=made)
         )
-        account = EMBEDDED_CREDENTIALS | {
-            "AWS_ENDPOINT_URL": url,
-            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-            "SAM_CLI_POLL_DELAY": "0.2",
-        }
+        account = embedded_variables(url) | {"SAM_CLI_POLL_DELAY": "0.2"}
         of_stage, of_roles = re.findall(
             "^sam .*$", (PROJECT / "docs" / "stages.md").read_text(), re.M
         )
@@ -311,8 +282,7 @@ def test_with_the_embedded_extra_its_stack_and_a_new_project_run(installed: Inst
         shutil.copy(PROJECT / "examples" / "pipeline" / "roles.yaml", installed.here)
         installed.shell(of_roles, installed.here, **account)
         name = of_roles.partition("--stack-name ")[2].split()[0]
-        (roles,) = Aws(url).client("cloudformation").describe_stacks(StackName=name)["Stacks"]
-        outputs = {one["OutputKey"]: one["OutputValue"] for one in roles["Outputs"]}
+        outputs = outputs_of(Aws(url), name)
         account["ARTIFACTS"] = outputs["Artifacts"]
         account["CLOUDFORMATION_ROLE"] = outputs["CloudFormationRole"]
         for stage, overridden in (("staging", {}), ("prod", {"AlarmEmail": "on-call@example.com"})):

@@ -15,7 +15,7 @@ from actonce.cli.effects_options import EffectsKey, EffectsTableName, EffectsTim
 from actonce.cli.embedded import Parameters
 from actonce.cli.options import Json, named_values
 from actonce.demo.outcome import Outcome
-from actonce.demo.own import Own
+from actonce.demo.own import OwnEffect
 from actonce.demo.run import Result, Settings, run
 from actonce.demo.second_count import SecondCount
 from actonce.embedded.faults import Level
@@ -143,7 +143,7 @@ def demo(
         raise typer.Exit(1)
 
 
-def _own(paths: Paths, body: str | None, file: Path | None) -> Own | None:
+def _own(paths: Paths, body: str | None, file: Path | None) -> OwnEffect | None:
     """What is to be known of a team's own effect; None where it is the example's.
 
     Raises:
@@ -154,11 +154,11 @@ def _own(paths: Paths, body: str | None, file: Path | None) -> Own | None:
             raise WrongUse("--body is for an effect of your own; the example has requests enough.")
         return None
     if file is not None:
-        return Own(None)
+        return OwnEffect(None)
     sample = body_from(body) if body is not None else sample_body(paths.stack)
     if not isinstance(sample, dict):
         raise WrongUse("The body has to be an object, for a message id is put into it: --input.")
-    return Own(sample)
+    return OwnEffect(sample)
 
 
 def _can_audit() -> bool:
@@ -191,7 +191,7 @@ def _show(
     result: Result,
     waited: float,
     strategy: Strategy,
-    own: Own | None,
+    own: OwnEffect | None,
     example: str | None,
 ) -> None:
     outcome, interruptions = result.outcome, result.interruptions

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import typer
 
 from actonce.cli.options import Json, of_a_stack
-from actonce.doctor.findings import CHECKS, Examined, Hazard, examine
+from actonce.doctor.findings import CHECKS, Examination, Hazard, examine
 from actonce.doctor.looking import look
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
@@ -31,33 +31,33 @@ def doctor(*, at: Chosen, json: Json = False) -> None:
 
         actonce doctor --stack-name shop
     """
-    examined = examine(look(find_stack(at), datetime.now(UTC)))
+    examination = examine(look(find_stack(at), datetime.now(UTC)))
     if json:
-        console.print_json(_as_json(examined))
+        console.print_json(_as_json(examination))
     else:
-        _show(examined)
-    if examined.exit_status:
-        raise typer.Exit(examined.exit_status)
+        _show(examination)
+    if examination.exit_status:
+        raise typer.Exit(examination.exit_status)
 
 
-def _show(examined: Examined) -> None:
-    for finding in examined.findings:
+def _show(examination: Examination) -> None:
+    for finding in examination.findings:
         console.out.print(f"{_TOLD[finding.hazard]}: {finding.sentence}")
-    for one in examined.not_checked:
+    for one in examination.not_checked:
         console.out.print(f"NOT CHECKED ({one.check}): {one.why}.")
-    made = len(CHECKS) - len(examined.not_checked)
-    found = len(examined.findings)
+    made = len(CHECKS) - len(examination.not_checked)
+    found = len(examination.findings)
     told = f"{found} finding{'' if found == 1 else 's'}" if found else "nothing found"
-    console.out.print(f"{examined.stack}: {made} of {len(CHECKS)} checks made, {told}.")
+    console.out.print(f"{examination.stack}: {made} of {len(CHECKS)} checks made, {told}.")
 
 
-def _as_json(examined: Examined) -> dict[str, object]:
+def _as_json(examination: Examination) -> dict[str, object]:
     return {
-        "stack": examined.stack,
+        "stack": examination.stack,
         "findings": [
             {"check": one.check, "hazard": one.hazard.value, "sentence": one.sentence}
-            for one in examined.findings
+            for one in examination.findings
         ],
-        "not_checked": [{"check": one.check, "why": one.why} for one in examined.not_checked],
-        "exit_status": examined.exit_status,
+        "not_checked": [{"check": one.check, "why": one.why} for one in examination.not_checked],
+        "exit_status": examination.exit_status,
     }

@@ -57,5 +57,5 @@ def resume(*, at: Chosen) -> None:
 
 def _who(stack: Stack) -> str:
     """Who asks, as AWS knows them."""
-    caller = stack.aws.caller()
+    caller = stack.aws.caller
     return "somebody" if caller is None else caller.arn

@@ -61,9 +61,9 @@ def _show(found: Status, now: datetime, options: str) -> None:
     tables.print_fields(fields)
     if found.is_fed_all_the_same:
         console.err.print(
-            "The stack is paused and takes messages nevertheless: a deployment, or somebody, enabled "
-            f"its event source mapping. Pause it again (actonce pause{options}), or resume it "
-            f"(actonce resume{options})."
+            "The stack is paused and takes messages nevertheless: a deployment, or somebody, "
+            f"enabled its event source mapping. Pause it again (actonce pause{options}), or "
+            f"resume it (actonce resume{options})."
         )
     if found.is_stopped_without_pause:
         console.err.print(

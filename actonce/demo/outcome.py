@@ -11,29 +11,27 @@ from actonce.messages.message_summary import as_argument
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentMessage:
     """One message that SQS accepted.
 
     Attributes:
         sqs_message_id: SQS's id of this sending.
-        message_id: the producer's id, as the tables keep it; None if the message has none.
-        execution_name: of the execution that it may have; None if it can have none.
-        own_id: the producer's id as it is, for who looks the effect up.
+        message_id: the producer's id; None if the message has none.
+        execution_name: of the execution that it may have; None if it cannot be started.
     """
 
     sqs_message_id: str
     message_id: str | None
     execution_name: str | None
-    own_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Counts; `distinct` counts message ids, among the messages that have one.
 
-    `came_back`: deliveries that were neither started nor suppressed nor refused, by why: SQS
-    delivers them again. `out_of_order`: effects that came after one of their group that was sent
-    later; None where the queue promises no order.
+    `came_back`: deliveries that SQS makes again, because they were neither started nor suppressed
+    nor refused, by why. `out_of_order`: effects that came after that of a message which was sent
+    later in the same group; None if the queue promises no order.
     """
 
     sent: int
@@ -69,12 +67,13 @@ class Outcome:
         )
 
 
-def judge(sent: Collection[Sent], records: Records, seconds: float, *, ordered: bool) -> Outcome:
-    """Count, and decide.
+def judge(
+    sent: Collection[SentMessage], records: Records, seconds: float, *, ordered: bool
+) -> Outcome:
+    """Count, and judge whether every message was acted on exactly once.
 
-    A message is lost unless it can be found in one of the four places where messages end: its
-    effect was performed, its dead letter waits for a decision or got one, or it lies in
-    UnstartedQueue with a reason.
+    A message is lost unless it ended in one of four places: its effect was performed, its dead
+    letter waits for a decision or got one, or it is in UnstartedQueue with a reason.
 
     Args:
         sent: every message that SQS accepted.
@@ -108,10 +107,11 @@ def _came_back(records: Records) -> Counter[str]:
     return Counter(str(line.get("error") or "failed") for line in failed)
 
 
-def to_look_at(sent: Collection[Sent], records: Records) -> str | None:
-    """The message with most to tell, as an argument of `actonce where`.
+def to_look_at(sent: Collection[SentMessage], records: Records) -> str | None:
+    """The message with the longest story, as an argument of `actonce where`.
 
-    It waits for a decision, or else was delivered most often. None: none of them has an id.
+    One that waits for a decision, or else the one that was delivered most often; None if no
+    message has an id.
     """
     delivered = Counter(line.get("execution_name") for line in records.deliveries)
     told = [
@@ -122,10 +122,10 @@ def to_look_at(sent: Collection[Sent], records: Records) -> str | None:
     if not told:
         return None
     *_, one = max(told, key=itemgetter(0, 1))
-    return as_argument(one.own_id or str(one.message_id), str(one.execution_name))
+    return as_argument(str(one.message_id), str(one.execution_name))
 
 
-def _out_of_order(sent: Collection[Sent], records: Records) -> int:
+def _out_of_order(sent: Collection[SentMessage], records: Records) -> int:
     first_sent: dict[str, int] = {}
     for number, message in enumerate(sent):
         if message.message_id is not None:
@@ -141,7 +141,7 @@ def _out_of_order(sent: Collection[Sent], records: Records) -> int:
     return late
 
 
-def _lost(sent: Collection[Sent], records: Records) -> set[str]:
+def _lost(sent: Collection[SentMessage], records: Records) -> set[str]:
     """Message ids, and SQS ids of messages without one, that ended nowhere."""
     refused = {source for source, _ in records.refused}
     found: set[str] = set()

@@ -1,4 +1,4 @@
-"""A demo of a team's own effect: what is sent to it, and how what it did is counted."""
+"""A demo of a team's own effect: what it sends, and how it counts what the effect did."""
 
 import json
 import random
@@ -20,12 +20,12 @@ _LOOKS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
-    """What a demo has to know of it.
+class OwnEffect:
+    """A team's own effect, as a demo knows it.
 
     Attributes:
-        body: of a message that it performs; None where a file is sent.
-        table: where its effects are; None: they are looked up, one by one.
+        body: of a message that it performs; None if a file is sent.
+        table: where its effects are; None if they are looked up, one by one.
         attributes: of the table.
     """
 
@@ -34,16 +34,16 @@ class Own:
     attributes: Attributes = field(default_factory=Attributes)
 
     def effects(self, stack: Stack) -> EffectsTable | None:
-        """The table's effects; None where none is named."""
+        """The table's effects; None if no table is named."""
         if self.table is None:
             return None
         return EffectsTable(stack.dynamodb, self.table, self.attributes, tables=stack.tables)
 
     def check(self, reader: MessageReader) -> None:
-        """Whether the stack reads the ids that `generate` makes.
+        """Check that the stack reads the ids that `generate` makes.
 
         Raises:
-            WrongUse: it finds none, or another: all messages would be one.
+            WrongUse: it reads none, or another, by which all messages would be one.
         """
         body, *_ = self.generate(1, 0).bodies
         read = reader.read(Delivery("demo", body, {}, {}))
@@ -63,22 +63,22 @@ class Own:
         return resent(bodies, chance)
 
 
-def counted(
-    stack: Stack, own: Own, message_ids: Iterable[str], books: Counter[str]
+def count_effects(
+    stack: Stack, own: OwnEffect, message_ids: Iterable[str], books: Counter[str]
 ) -> Counter[str]:
-    """Effects of these messages, by message, in its stored form.
+    """Count the effects of these messages, by message id.
 
     Args:
         stack: that performed them.
-        own: how to count.
+        own: the effect.
         message_ids: of all messages that were sent.
-        books: what the stack's own table holds; a project's effect may use it.
+        books: counts from the stack's own table, which a project's effect may use.
 
     Raises:
         Failed: they cannot be counted.
     """
     if (table := own.effects(stack)) is not None:
-        # It may hold what others have asked for.
+        # It may also have effects that others asked for.
         sent = set(message_ids)
         effects = (effect for effect in table.every() if effect is not None)
         return Counter(one.message_id for one in effects if one.message_id in sent)

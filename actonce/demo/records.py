@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from actonce.demo.own import Own, counted
+from actonce.demo.own import OwnEffect, count_effects
 from actonce.messages.delivery_log import delivery_lines
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Read after everything has come to rest.
+    """What is read when nothing moves any more.
 
     Attributes:
         deliveries: the `deliveries` stream, see `actonce_core.delivery_record`.
-        executions: name to status; where a ledger or a lease stands in the state machine's place,
-            the rows in the same words.
+        executions: name to status; behind a ledger or a lease, its rows in the same words.
         resolved: names of the executions that an operator ended as resolved.
-        effects: stored message id to the number of its appointments, or of a team's own effects.
-        books: practice to the stored message ids of its appointments, by their slots.
+        effects: message id to the number of its appointments, or of a team's own effects.
+        books: practice to the message ids of its appointments, by their slots.
         refused: (`source_message_id`, reason) of what waits in UnstartedQueue.
         waiting: names of the executions whose dead letters wait for a decision.
     """
@@ -42,13 +41,13 @@ class Records:
     waiting: set[str]
 
 
-def read(stack: Stack, own: Own | None = None, message_ids: Iterable[str] = ()) -> Records:
-    """Read everything; nothing is consumed.
+def read(stack: Stack, own: OwnEffect | None = None, message_ids: Iterable[str] = ()) -> Records:
+    """Read everything, and consume nothing.
 
     Args:
-        stack: that the demo ran on.
-        own: how a team's own effects are counted; None: they are the example's.
-        message_ids: whose own effects may have to be looked up.
+        stack: on which the demo ran.
+        own: a team's own effect; None for the example.
+        message_ids: whose effects may have to be looked up.
 
     Raises:
         Failed: they cannot be counted.
@@ -56,7 +55,7 @@ def read(stack: Stack, own: Own | None = None, message_ids: Iterable[str] = ()) 
     books = _books(stack) if stack.is_example else {}
     effects = Counter(message_id for book in books.values() for message_id in book)
     if own is not None:
-        effects = counted(stack, own, message_ids, effects)
+        effects = count_effects(stack, own, message_ids, effects)
     if stack.ledger_table is None:
         executions = _executions(stack)
         resolved = _resolved(stack, executions, effects)
@@ -74,7 +73,7 @@ def read(stack: Stack, own: Own | None = None, message_ids: Iterable[str] = ()) 
 
 
 def execution_names(stack: Stack, status: "ExecutionStatusType") -> set[str]:
-    """Names of the executions of that status; a ledger's rows are told by the same words."""
+    """Names of the executions of that status, or of a ledger's rows of it."""
     if stack.ledger_table is not None:
         rows, _ = _rows(stack, stack.ledger_table)
         return {name for name, told in rows.items() if told == status}
@@ -96,7 +95,7 @@ def _rows(stack: Stack, table: str) -> tuple[dict[str, str], set[str]]:
     for page in pages:
         for row in page["Items"]:
             if "status" not in row:
-                continue  # a starter's, of before locks.yaml was deployed over template.yaml
+                continue  # the starter's, from before locks.yaml was deployed over template.yaml
             name = execution_name(row["message_id"]["S"])
             outcome = row.get("outcome", {}).get("S")
             if outcome is None or outcome == Outcome.DEAD_LETTER:
@@ -120,27 +119,32 @@ def _resolved(stack: Stack, executions: dict[str, str], effects: dict[str, int])
     return resolved
 
 
-def _books(stack: Stack) -> dict[str, list[str]]:
+def appointments(stack: Stack) -> list[dict[str, Any]]:
+    """The example's effects, in DynamoDB's form, by practice and slot."""
     pages = stack.dynamodb.get_paginator("scan").paginate(
         TableName=stack.appointments_table,
         FilterExpression="begins_with(appointment_id, :appointment)",
         ExpressionAttributeValues={":appointment": {"S": "appointment-"}},
-        ProjectionExpression="message_id, practice, slot",
         ConsistentRead=True,
     )
-    slots = sorted(
-        # What was written by hand, behind the system's back, may lack the rest.
-        (
-            item.get("practice", {}).get("S", ""),
-            int(item.get("slot", {}).get("N", "0")),
-            item["message_id"]["S"],
-        )
-        for page in pages
-        for item in page["Items"]
-    )
+    items: list[dict[str, Any]] = [{**item} for page in pages for item in page["Items"]]
+    # An appointment that somebody wrote by hand may lack the rest.
+    items.sort(key=lambda one: (_practice(one), _slot(one), one["message_id"]["S"]))
+    return items
+
+
+def _practice(appointment: dict[str, Any]) -> str:
+    return str(appointment.get("practice", {}).get("S", ""))
+
+
+def _slot(appointment: dict[str, Any]) -> int:
+    return int(appointment.get("slot", {}).get("N", "0"))
+
+
+def _books(stack: Stack) -> dict[str, list[str]]:
     books: dict[str, list[str]] = {}
-    for practice, _, message_id in slots:
-        books.setdefault(practice, []).append(message_id)
+    for one in appointments(stack):
+        books.setdefault(_practice(one), []).append(one["message_id"]["S"])
     return books
 
 

@@ -1,4 +1,4 @@
-"""One run of the demo: up, send, wait until all has come to rest, count."""
+"""One run of the demo: bring the stack up, send, wait until nothing moves any more, count."""
 
 import contextlib
 import fcntl
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from actonce.demo import outcome, records, requests, second_count
-from actonce.demo.own import Own
+from actonce.demo.own import OwnEffect
 from actonce.demo.second_count import Say
 from actonce.embedded import faults, functions, lifecycle
 from actonce.operate.decisions.deciding import decide
@@ -29,7 +29,7 @@ from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader, Refusal
 
 QUIET_SECONDS = 120.0
-"""Longest wait for anything to move; rounds of an unknown outcome take far less."""
+"""How long nothing may move before the demo gives up; an unknown outcome takes far less."""
 
 POLL_SECONDS = 0.25
 
@@ -39,9 +39,9 @@ class Settings:
     """What was asked for; see `actonce demo --help`.
 
     Attributes:
-        quiet_seconds: longest wait for anything to move.
-        around: put around the stack, inside the faults, while messages are sent and acted on.
-        own: a team's own effect is shown; None: the example.
+        quiet_seconds: see `wait_for_rest`.
+        around: is entered, inside the faults, while messages are sent and acted on.
+        own: a team's own effect; None for the example.
     """
 
     messages: int
@@ -53,7 +53,7 @@ class Settings:
     audit: bool = False
     quiet_seconds: float = QUIET_SECONDS
     around: Callable[[Stack], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
-    own: Own | None = None
+    own: OwnEffect | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Result:
     """A run: its outcome, the interruptions that were met, by kind, and the audit's count.
 
     Attributes:
-        example: a message whose story is worth a look, as an argument of `actonce where`.
+        example: a message with a long story, as an argument of `actonce where`.
     """
 
     outcome: outcome.Outcome
@@ -76,12 +76,12 @@ def run(settings: Settings, paths: Paths, say: Say = console.say) -> Result:
     Args:
         settings: what was asked for.
         paths: of the embedded AWS.
-        say: told what is being done.
+        say: is called with each step.
 
     Raises:
-        WrongUse: another demo runs on this embedded AWS, what is there is no demo's, or its
-            stack's effect lies beside it.
-        Interrupted: by Ctrl-C; what it brought up is down again.
+        WrongUse: another demo runs on this embedded AWS, something else brought it up, or the
+            stack's effect is outside the stack.
+        Interrupted: by Ctrl-C; what the demo brought up is down again.
         Failed: the stack did not come up, or its messages did not come to rest.
     """
     with _alone(paths):
@@ -90,7 +90,7 @@ def run(settings: Settings, paths: Paths, say: Say = console.say) -> Result:
 
 @contextlib.contextmanager
 def _alone(paths: Paths) -> Iterator[None]:
-    """Hold the embedded AWS for one demo: a second one would start it afresh under the first."""
+    """Lock the embedded AWS for one demo: a second would start it afresh under the first."""
     paths.home.mkdir(parents=True, exist_ok=True)
     with (paths.home / "demo.lock").open("w") as lock:
         try:
@@ -139,15 +139,19 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
             started = time.monotonic()
             sent = send(stack, reader, source, record)
             expected = len({message.execution_name for message in sent} - {None})
-            resting = Resting(expected, settings.quiet_seconds)
-            wait_for_rest(stack, resting)
-            by_operator = _operated(settings, stack, resting, say)
+            wait_for_rest(stack, expected, quiet_seconds=settings.quiet_seconds)
+            by_operator = Counter[str]()
+            if settings.level is faults.Level.MANY:
+                say("An operator has every other dead letter tried again")
+                by_operator["operator retried"] = _retry_every_other(stack)
+                wait_for_rest(stack, expected, quiet_seconds=settings.quiet_seconds)
             seconds = time.monotonic() - started
         say("Counting")
-        # An execution goes on by itself: executions that were started in order end in any. The
-        # order of a team's own effects nobody knows.
+        # Executions that were started in order end in any order, and nobody knows the order of a
+        # team's own effects.
         ordered = stack.is_fifo and stack.ledger_table is not None and settings.own is None
-        found = records.read(stack, settings.own, [one.own_id for one in sent if one.own_id])
+        ids = [one.message_id for one in sent if one.message_id and one.execution_name]
+        found = records.read(stack, settings.own, ids)
         counted = outcome.judge(sent, found, seconds, ordered=ordered)
         second = None
         if settings.audit:
@@ -160,17 +164,14 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
     return Result(counted, interruptions, second, outcome.to_look_at(sent, found))
 
 
-def _operated(settings: Settings, stack: Stack, resting: "Resting", say: Say) -> Counter[str]:
-    """What an operator does to many dead letters, if there are many faults."""
-    done = Counter[str]()
-    if settings.level is faults.Level.MANY:
-        say("An operator has every other dead letter tried again")
-        # Most of them are acted on then, for a fault is met once; unknown outcomes are looked up.
-        chosen = sorted(records.waiting(stack))[::2]
-        answers = [decide(stack, name, "retry", "the demo's operator") for name in chosen]
-        done["operator retried"] = sum(answer.decided for answer in answers)
-        wait_for_rest(stack, resting)
-    return done
+def _retry_every_other(stack: Stack) -> int:
+    """Retry every other dead letter as an operator does; how many were decided.
+
+    Most of them are acted on then, for a fault is met once; unknown outcomes are looked up.
+    """
+    chosen = sorted(records.waiting(stack))[::2]
+    answers = [decide(stack, name, "retry", "the demo's operator") for name in chosen]
+    return sum(answer.decided for answer in answers)
 
 
 def _is_a_demos(paths: Paths, state: State) -> bool:
@@ -182,7 +183,7 @@ def _is_a_demos(paths: Paths, state: State) -> bool:
 
 
 def _interrupted(paths: Paths, *, was_up: bool) -> Interrupted:
-    """Leave nothing running that was not running before, and say what is."""
+    """Stop what was not running before, and say what runs."""
     if was_up:
         return Interrupted(
             "Interrupted. actonce demo begins anew; actonce down stops the embedded AWS."
@@ -194,7 +195,7 @@ def _interrupted(paths: Paths, *, was_up: bool) -> Interrupted:
 
 
 def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.Plan]:
-    """What is sent, as the lines of a file, and what is interrupted."""
+    """What the demo sends, as the lines of a file, and the faults that calls meet."""
     if settings.file is None:
         generate = requests.generate if settings.own is None else settings.own.generate
         traffic = generate(settings.messages, settings.seed)
@@ -214,16 +215,16 @@ def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.P
 
 def send(
     stack: Stack, reader: MessageReader, source: bytes, record: SentRecord | None = None
-) -> list[outcome.Sent]:
+) -> list[outcome.SentMessage]:
     """Send the lines of a file, and return what SQS accepted.
 
     Args:
         stack: to whose queue.
         reader: of the stack's messages.
         source: the file's bytes.
-        record: is told what was accepted.
+        record: to which accepted messages are appended.
     """
-    sent: list[outcome.Sent] = []
+    sent: list[outcome.SentMessage] = []
     with console.progress("Sent", source.count(b"\n") + 1) as bar:
 
         def report(ends: Sequence[LineResult]) -> None:
@@ -241,8 +242,8 @@ def send(
 
         lines = read_lines(io.BytesIO(source))
         if stack.is_fifo:
-            # A deduplication id of its own for every sending: a re-send after more than five
-            # minutes, which SQS does not deduplicate, so that what stands behind the queue has to.
+            # Each sending has a deduplication id of its own, like a re-send after more than five
+            # minutes: SQS does not deduplicate it, so what is behind the queue has to.
             lines = with_fifo_ids(lines, _practice, lambda _: uuid.uuid4().hex)
         Sender(stack.sqs, stack.requests_queue).send_all(lines, report)
     return sent
@@ -262,36 +263,26 @@ def reader_of(stack: Stack) -> MessageReader:
     return MessageReader(variables["MESSAGE_ID_FROM"], variables["CONTENT_FROM"])
 
 
-def _identify(reader: MessageReader, body: str, sqs_message_id: str) -> outcome.Sent:
+def _identify(reader: MessageReader, body: str, sqs_message_id: str) -> outcome.SentMessage:
     message = reader.read(Delivery(sqs_message_id, body, {}, {}))
     if isinstance(message, Refusal):
-        return outcome.Sent(sqs_message_id, message.message_id, None)
-    return outcome.Sent(
-        sqs_message_id, message.message_id, message.execution_name, message.message_id
-    )
+        return outcome.SentMessage(sqs_message_id, message.message_id, None)
+    return outcome.SentMessage(sqs_message_id, message.message_id, message.execution_name)
 
 
-@dataclass(frozen=True, slots=True)
-class Resting:
-    """What is waited for.
+def wait_for_rest(stack: Stack, expected: int = 0, *, quiet_seconds: float = QUIET_SECONDS) -> None:
+    """Wait until no message is under way: each is done, refused, or waits for a decision.
 
-    Attributes:
+    Args:
+        stack: with its queues.
         expected: executions there may be, for the progress bar.
         quiet_seconds: longest wait for anything to move.
-    """
-
-    expected: int
-    quiet_seconds: float = QUIET_SECONDS
-
-
-def wait_for_rest(stack: Stack, resting: Resting) -> None:
-    """Wait until no message is under way: each is done, refused, or waits for a decision.
 
     Raises:
         Failed: nothing moved for too long.
     """
     last, since = None, time.monotonic()
-    with console.progress("Acted on", resting.expected) as bar:
+    with console.progress("Acted on", expected) as bar:
         while True:
             asked = time.monotonic()
             queued = sum(counts(stack.sqs, stack.requests_queue))
@@ -302,13 +293,13 @@ def wait_for_rest(stack: Stack, resting: Resting) -> None:
             now = (queued, frozenset(running))
             if now != last:
                 last, since = now, time.monotonic()
-            elif time.monotonic() - since > resting.quiet_seconds:
+            elif time.monotonic() - since > quiet_seconds:
                 raise Failed(
-                    f"Nothing has moved for {resting.quiet_seconds:.0f} s: {queued} messages in "
+                    f"Nothing has moved for {quiet_seconds:.0f} s: {queued} messages in "
                     f"RequestsQueue, {len(running - waiting)} executions under way, such as "
                     f"{min(running - waiting, default='none')}."
                 )
-            # What waits in the queue may be a duplicate, so the bar can only say: not yet.
-            bar.update(max(0, resting.expected - len(running) - queued))
-            # Where there is much to look at, looking takes long, and must not be all that is done.
+            # What waits in the queue may be a duplicate, so the bar counts it as not acted on.
+            bar.update(max(0, expected - len(running) - queued))
+            # Polling may take long, and must leave time for the work itself.
             time.sleep(max(POLL_SECONDS, time.monotonic() - asked))

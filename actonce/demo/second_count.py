@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from actonce.demo.outcome import Outcome
-from actonce.demo.own import Own
+from actonce.demo.own import OwnEffect
 from actonce.records.collect import STREAMS, CollectRequest, collect
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -40,17 +40,17 @@ def count_again(  # noqa: PLR0913 - what a run has left
     sent: Path,
     outcome: Outcome,
     say: Say,
-    own: Own | None = None,
+    own: OwnEffect | None = None,
 ) -> SecondCount:
-    """Collect a run's records, have them audited, and hold that against the first count.
+    """Collect a run's records, audit them, and compare the audit with the first count.
 
     Args:
-        stack: it ran on; everything has come to rest.
+        stack: on which it ran; nothing moves any more.
         records: the folder for its records, and for the results in its folder `audit`.
         sent: where the `sent` stream was written.
         outcome: the first count.
-        say: told what is being done.
-        own: where a team's own effects are.
+        say: is called with each step.
+        own: a team's own effect; None for the example.
 
     Raises:
         Failed: the records could not be collected or judged.
@@ -71,7 +71,7 @@ def count_again(  # noqa: PLR0913 - what a run has left
     if collected.missing:
         raise Failed(f"The records are not complete: {' '.join(collected.missing)}")
     say("Auditing the records")
-    # Of a run that is gone on with, days ago: its records are other ones since, and may be.
+    # With `--keep` the audit of an earlier run may be there, of records that have changed since.
     shutil.rmtree(records / "audit", ignore_errors=True)
     summary = _audited(records, now, by_word=by_word)
     page = records / "audit" / "report.html"
@@ -80,7 +80,7 @@ def count_again(  # noqa: PLR0913 - what a run has left
 
 
 def _audited(records: Path, as_of: datetime, *, by_word: bool) -> dict[str, Any]:
-    """What the audit says of the records; nothing is in flight any more."""
+    """The audit's summary of the records; nothing is in flight any more."""
     # Spark takes longer to import than all else of the demo.
     job = importlib.import_module("pipeline.audit.job")
     asked = importlib.import_module("pipeline.audit.request")
@@ -99,8 +99,8 @@ def _audited(records: Path, as_of: datetime, *, by_word: bool) -> dict[str, Any]
     return summary
 
 
-def is_by_word(stack: Stack, own: Own | None) -> bool:
-    """Whether no table tells the effects, and the executions have to be believed."""
+def is_by_word(stack: Stack, own: OwnEffect | None) -> bool:
+    """Whether no table has the effects, so that the audit has to believe the executions."""
     if own is None or own.table is not None:
         return False
     if not stack.is_example:
@@ -117,10 +117,10 @@ def _first_sent(folder: Path) -> datetime:
 
 def _differences(outcome: Outcome, summary: dict[str, Any]) -> list[str]:
     verdicts = summary["verdicts"]
-    # Nobody told the audit the effects where it judges by the executions' word.
-    told = summary["totals"]["effects"]
+    # None if the audit judged by the executions' word.
+    effects = summary["totals"]["effects"]
     pairs = {
-        "effects": (outcome.effects, outcome.effects if told is None else told),
+        "effects": (outcome.effects, outcome.effects if effects is None else effects),
         "acted on twice": (outcome.acted_on_twice, verdicts["performed_again"]),
         "awaiting decision": (outcome.awaiting_decision, verdicts["awaiting_decision"]),
         "lost": (outcome.lost, verdicts["lost"]),

@@ -1,7 +1,7 @@
-"""What doctor judges: facts of a deployed stack, as plain data.
+"""What doctor judges: facts about a deployed stack, as plain data.
 
-A fact that could not be read is `Unseen`, with the reason; one that is not there is `Gone`. Neither
-is ever taken for good.
+What could not be read is `Unreadable`, with the reason; what does not exist is `Missing`. Neither
+ever counts as in order.
 """
 
 from collections.abc import Mapping
@@ -18,39 +18,39 @@ _COLONS_OF_A_VERSION = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class Unreadable:
     """A fact that could not be read, and why: one clause."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """What the stack names, and is not there."""
+class Missing:
+    """What the stack names and AWS does not have."""
 
 
-class NotSeen(Exception):
-    """Raised where a judgement needs what is `Unseen`; its text is why."""
+class CannotCheck(Exception):
+    """A check needs what is `Unreadable`; the text says why it could not be read."""
 
 
-def seen(fact: T | Unseen) -> T:
-    """A fact that could be read.
+def readable(fact: T | Unreadable) -> T:
+    """The fact, if it could be read.
 
     Raises:
-        NotSeen: it could not.
+        CannotCheck: it could not.
     """
-    if isinstance(fact, Unseen):
-        raise NotSeen(fact.why)
+    if isinstance(fact, Unreadable):
+        raise CannotCheck(fact.why)
     return fact
 
 
-def there(fact: T | Gone | Unseen) -> T | None:
-    """A fact that could be read; None where nothing is there.
+def existing(fact: T | Missing | Unreadable) -> T | None:
+    """The fact, if it could be read; None if it is `Missing`.
 
     Raises:
-        NotSeen: it could not.
+        CannotCheck: it could not.
     """
-    return None if isinstance(fact, Gone) else seen(fact)
+    return None if isinstance(fact, Missing) else readable(fact)
 
 
 def _name(arn: str) -> str:
@@ -67,19 +67,19 @@ class Function:
         reserved: its reserved concurrency; None: none.
         variables: its environment.
         durable: seconds of its DurableConfig's ExecutionTimeout; None: it is no durable function.
-        deployed_since: what of a published version is other than what is deployed by now.
+        deployed_since: in what a published version differs from what is deployed now.
     """
 
     arn: str
     timeout: int
-    reserved: int | Unseen | None = None
-    variables: Mapping[str, str] | Unseen | None = None
+    reserved: int | Unreadable | None = None
+    variables: Mapping[str, str] | Unreadable | None = None
     durable: int | None = None
-    deployed_since: tuple[str, ...] | Unseen = ()
+    deployed_since: tuple[str, ...] | Unreadable = ()
 
     @property
     def is_version(self) -> bool:
-        """Whether it is a published version, and neither an alias nor what is deployed by now."""
+        """Whether it is a published version, not an alias nor the function itself."""
         return self.arn.rpartition(":")[2].isdigit() and self.arn.count(":") == _COLONS_OF_A_VERSION
 
     @property
@@ -125,8 +125,8 @@ class Feed:
     Attributes:
         function: ARN of what it feeds.
         state: AWS's word, such as `Enabled`.
-        reports_failures: whether it takes the failed deliveries of a batch back one by one.
-        filters: whether it has filter criteria: what they do not match is deleted from the queue.
+        reports_failures: whether it returns the failed deliveries of a batch one by one.
+        filters: whether it has filter criteria; Lambda deletes what they do not match.
     """
 
     function: str
@@ -147,7 +147,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Alarms:
-    """Who is told of alarms.
+    """Who hears of alarms.
 
     Attributes:
         confirmed: subscriptions of the topic.
@@ -166,34 +166,34 @@ class Facts:
         stack: as a person names it.
         parameters: the stack's, by name.
         region: where it is.
-        effect, find: the functions that perform and look up; None where none is named. A lock's
-            consumer performs the example itself.
-        starter: what the queue feeds: the starter or the consumer.
+        effect, find: the functions that perform and look up; None if none is named. Behind a lock
+            the consumer performs the example itself.
+        starter: the function that the queue feeds: the starter or the consumer.
         requests, unstarted, dead_letters: the queues.
         feeds: every mapping of the requests queue, whoever made it.
-        decides: every mapping of the dead letters' queue; there should be none.
-        pause: None: it is not paused.
+        decides: every mapping of DeadLetterQueue; there should be none.
+        pause: None if it is not paused.
         options: see `Stack.options`.
     """
 
     stack: str
     parameters: Mapping[str, str]
     region: str
-    effect: Function | Gone | Unseen | None
-    find: Function | Gone | Unseen | None
-    starter: Function | Gone | Unseen
-    requests: Queue | Gone | Unseen
-    unstarted: Queue | Gone | Unseen
-    dead_letters: Queue | Gone | Unseen
-    feeds: tuple[Feed, ...] | Unseen
-    decides: tuple[Feed, ...] | Unseen
-    pause: Pause | Unseen | None
-    alarms: Alarms | Unseen
+    effect: Function | Missing | Unreadable | None
+    find: Function | Missing | Unreadable | None
+    starter: Function | Missing | Unreadable
+    requests: Queue | Missing | Unreadable
+    unstarted: Queue | Missing | Unreadable
+    dead_letters: Queue | Missing | Unreadable
+    feeds: tuple[Feed, ...] | Unreadable
+    decides: tuple[Feed, ...] | Unreadable
+    pause: Pause | Unreadable | None
+    alarms: Alarms | Unreadable
     now: datetime
     options: str = ""
 
     def number(self, parameter: str) -> int:
-        """A parameter's value; 0 for one that the stack's version does not have."""
+        """A parameter's value; 0 if the stack's version does not have it."""
         return int(self.parameters.get(parameter, "0") or "0")
 
     @property

@@ -1,4 +1,4 @@
-"""What doctor finds: a check is a function over facts, a finding a sentence with its remedy."""
+"""Doctor's checks: each is a function of the facts, and yields sentences that say what to do."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
-from actonce.doctor.facts import Facts, Function, NotSeen, Queue, Unseen, seen, there
+from actonce.doctor.facts import CannotCheck, Facts, Function, Queue, Unreadable, existing, readable
 
 _DAY = 24 * 60 * 60
 _KEPT_LONGEST = 14 * _DAY
@@ -29,12 +29,12 @@ class Hazard(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be.
+    """Something that is not as it should be.
 
     Attributes:
         check: the check's name.
         hazard: what may come of it.
-        sentence: what is found, what comes of it, and what to do.
+        sentence: what is wrong, what may come of it, and what to do.
     """
 
     check: str
@@ -44,14 +44,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """A check that could not be made, and why."""
+    """A check that doctor could not make, and why."""
 
     check: str
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class Examination:
     """A stack's findings, the worst first, and what could not be checked."""
 
     stack: str
@@ -71,8 +71,7 @@ class _Found(NamedTuple):
     sentence: str
 
 
-Found = Iterator[_Found]
-"""What a check yields: what may come of each thing that it finds, and the sentence."""
+Findings = Iterator[_Found]
 
 _twice = partial(_Found, Hazard.TWICE)
 _lost = partial(_Found, Hazard.LOST)
@@ -80,7 +79,7 @@ _stops = partial(_Found, Hazard.STOPS)
 _advice = partial(_Found, Hazard.NONE)
 
 
-def examine(facts: Facts) -> Examined:
+def examine(facts: Facts) -> Examination:
     """Make every check."""
     findings: list[Finding] = []
     not_checked: list[NotChecked] = []
@@ -88,15 +87,15 @@ def examine(facts: Facts) -> Examined:
         try:
             for hazard, sentence in check(facts):
                 findings.append(Finding(name, hazard, sentence))
-        except NotSeen as unseen:
-            not_checked.append(NotChecked(name, str(unseen)))
+        except CannotCheck as cannot:
+            not_checked.append(NotChecked(name, str(cannot)))
     findings.sort(key=lambda one: list(Hazard).index(one.hazard))
-    return Examined(facts.stack, tuple(findings), tuple(not_checked))
+    return Examination(facts.stack, tuple(findings), tuple(not_checked))
 
 
-def effect_time_out(facts: Facts) -> Found:
+def effect_time_out(facts: Facts) -> Findings:
     """The effect's function ends within EffectTimeoutSeconds."""
-    function, allowed = there(facts.effect), facts.number("EffectTimeoutSeconds")
+    function, allowed = existing(facts.effect), facts.number("EffectTimeoutSeconds")
     if function is None:
         return
     if function.timeout > allowed:
@@ -116,19 +115,19 @@ def effect_time_out(facts: Facts) -> Found:
         )
 
 
-def effect_version(facts: Facts) -> Found:
-    """What executions call is a published version, which no deployment changes, and is deployed."""
-    function = there(facts.effect)
+def effect_version(facts: Facts) -> Findings:
+    """Executions call a published version, which no deployment changes, and it is the newest."""
+    function = existing(facts.effect)
     if function is not None and not function.is_version:
         yield _twice(
             f"{function.name} is not a published version, so what is deployed there while "
             "executions are open is theirs as well: with a longer time-out it could act after it "
             "was looked up, and be asked again. Name a version of it with EffectFunctionArn."
         )
-    looks_up = None if isinstance(facts.find, Unseen) else facts.find  # which `functions` tells
+    looks_up = None if isinstance(facts.find, Unreadable) else facts.find  # which `functions` tells
     named = [one for one in (looks_up, function) if isinstance(one, Function)]
     for one in {one.arn: one for one in named}.values():
-        if since := seen(one.deployed_since):
+        if since := readable(one.deployed_since):
             yield _advice(
                 f"Executions call {one.name}, without the {' and '.join(since)} that is deployed "
                 "by now. SAM publishes a version when the function's own text changes, "
@@ -136,14 +135,14 @@ def effect_version(facts: Facts) -> Found:
             )
 
 
-def consumer_time_out(facts: Facts) -> Found:
-    """The consumer ends when its ledger or lease thinks that it does."""
+def consumer_time_out(facts: Facts) -> Findings:
+    """The consumer ends no later than its ledger or lease assumes."""
     if facts.starts_executions:
         return
-    consumer = there(facts.starter)
+    consumer = existing(facts.starter)
     if consumer is None:
         return
-    told = int((seen(consumer.variables) or {}).get("FUNCTION_TIMEOUT_SECONDS", "0"))
+    told = int((readable(consumer.variables) or {}).get("FUNCTION_TIMEOUT_SECONDS", "0"))
     if told and consumer.timeout > told:
         yield _twice(
             f"{consumer.name} may run {consumer.timeout} s, and others take its messages over as "
@@ -151,7 +150,7 @@ def consumer_time_out(facts: Facts) -> Found:
         )
 
 
-def looking_up(facts: Facts) -> Found:
+def looking_up(facts: Facts) -> Findings:
     """Unknown outcomes can be looked up."""
     if facts.effect is not None and facts.find is None:
         yield _advice(
@@ -160,8 +159,8 @@ def looking_up(facts: Facts) -> Found:
         )
 
 
-def functions(facts: Facts) -> Found:
-    """What is called is there, in this Region."""
+def functions(facts: Facts) -> Findings:
+    """The functions that the stack calls exist, in this Region."""
     region = facts.region
     for parameter, fact in (("EffectFunctionArn", facts.effect), ("FindFunctionArn", facts.find)):
         arn = facts.parameters.get(parameter, "")
@@ -172,35 +171,35 @@ def functions(facts: Facts) -> Found:
                 f"{parameter} is of the Region {arn.split(':')[3]}, and the stack is in {region}: "
                 "it cannot be called. Name a function of this Region."
             )
-        elif there(fact) is None:
+        elif existing(fact) is None:
             yield _stops(
                 f"The function of {parameter} is not there, so every message becomes a dead "
                 "letter. Deploy it, or name another."
             )
-    if there(facts.starter) is None:
+    if existing(facts.starter) is None:
         yield _stops(
             "The function that the queue feeds is not there, so nothing is taken. Deploy the stack "
             "again."
         )
 
 
-def concurrency(facts: Facts) -> Found:
-    """What is called may run."""
+def concurrency(facts: Facts) -> Findings:
+    """The functions that the stack calls may run."""
     for fact, then in (
         (facts.effect, "messages become dead letters after their retries"),
         (facts.starter, "no message is taken"),
     ):
-        function = there(fact)
-        if function is not None and seen(function.reserved) == 0:
+        function = existing(fact)
+        if function is not None and readable(function.reserved) == 0:
             yield _stops(
                 f"{function.name} has a reserved concurrency of 0, so it is never run, and {then}. "
                 f"Take the limit away; to pause the stack: actonce pause{facts.options}"
             )
 
 
-def queue(facts: Facts) -> Found:
-    """The requests queue keeps what is not finished, and lets the starter take it."""
-    requests = there(facts.requests)
+def queue(facts: Facts) -> Findings:
+    """The requests queue is of the right type, and its key lets the starter receive."""
+    requests = existing(facts.requests)
     if requests is None:
         yield _stops(
             "The requests queue is not there, so nothing is taken and nobody can send. Make it "
@@ -222,7 +221,7 @@ def queue(facts: Facts) -> Found:
             f"{requests.name} is encrypted with {key}, which the stack's roles may not use: "
             "nothing can be taken. Give the key as KmsKeyArn."
         )
-    starter = there(facts.starter)
+    starter = existing(facts.starter)
     is_theirs = bool(facts.parameters.get("RequestsQueueName"))  # the stack's own is the template's
     short = starter is not None and requests.visibility < _BATCHES_IN_SIX * starter.timeout
     if is_theirs and starter is not None and short:
@@ -232,12 +231,14 @@ def queue(facts: Facts) -> Found:
             f"they are at work. Set it to {_BATCHES_IN_SIX * starter.timeout} s or more."
         )
     if is_alias and key not in ("alias/aws/sqs", given):
-        raise NotSeen(f"{requests.name} is encrypted with {key}: see that it is KmsKeyArn's key")
+        raise CannotCheck(
+            f"{requests.name} is encrypted with {key}: see that it is KmsKeyArn's key"
+        )
 
 
-def redrive(facts: Facts) -> Found:
-    """What leaves the requests queue by itself goes where somebody looks."""
-    requests = there(facts.requests)
+def redrive(facts: Facts) -> Findings:
+    """What SQS itself removes from the requests queue ends where somebody looks."""
+    requests = existing(facts.requests)
     if requests is None:
         return
     if requests.retention < _KEPT_LONGEST:
@@ -254,7 +255,7 @@ def redrive(facts: Facts) -> Found:
         )
         return
     target = requests.dead_letter_target.rpartition(":")[2]
-    unstarted = there(facts.unstarted)
+    unstarted = existing(facts.unstarted)
     is_ours = unstarted is not None and unstarted.arn == requests.dead_letter_target
     if requests.max_receive_count < _CALM_RECEIVES:
         yield _Found(
@@ -271,9 +272,9 @@ def redrive(facts: Facts) -> Found:
         )
 
 
-def feeding(facts: Facts) -> Found:
-    """Nothing but this stack takes from the requests queue, and it does."""
-    starter, feeds = there(facts.starter), seen(facts.feeds)
+def feeding(facts: Facts) -> Findings:
+    """This stack takes messages from the requests queue, and nobody else does."""
+    starter, feeds = existing(facts.starter), readable(facts.feeds)
     own = "" if starter is None else starter.arn
     ours = [one for one in feeds if one.function == own]
     for other in feeds:
@@ -294,7 +295,7 @@ def feeding(facts: Facts) -> Found:
                 f"The event source mapping of {one.name} has filter criteria: what they do not "
                 "match is deleted from the requests queue, and nobody is told. Remove them."
             )
-    if not any(one.takes for one in ours) and seen(facts.pause) is None:
+    if not any(one.takes for one in ours) and readable(facts.pause) is None:
         yield _stops(
             "No event source mapping of this stack takes messages, and nobody paused it with "
             "actonce. If there is none, deploy the stack again; to enable it: actonce "
@@ -302,12 +303,12 @@ def feeding(facts: Facts) -> Found:
         )
 
 
-def pausing(facts: Facts) -> Found:
-    """It is not paused for longer than the queue keeps messages."""
-    pause = seen(facts.pause)
+def pausing(facts: Facts) -> Findings:
+    """A pause ends before the queue drops messages."""
+    pause = readable(facts.pause)
     if pause is None:
         return
-    requests = there(facts.requests)
+    requests = existing(facts.requests)
     try:
         began = datetime.fromisoformat(pause.since)
         began = began if began.tzinfo else began.replace(tzinfo=UTC)
@@ -321,26 +322,26 @@ def pausing(facts: Facts) -> Found:
     )
 
 
-def deciding(facts: Facts) -> Found:
-    """Dead letters wait for a person, as long as their executions do, and for nobody else."""
-    for one in seen(facts.decides):
+def deciding(facts: Facts) -> Findings:
+    """Only people take dead letters, which wait as long as their executions do."""
+    for one in readable(facts.decides):
         if one.takes:
             yield _lost(
                 f"{one.name} takes from DeadLetterQueue: without its message nobody can decide "
                 "on a dead letter. Remove its event source mapping."
             )
     yield from _waits(
-        "DeadLetterQueue", there(facts.dead_letters), facts.number("DecisionTimeoutSeconds")
+        "DeadLetterQueue", existing(facts.dead_letters), facts.number("DecisionTimeoutSeconds")
     )
 
 
-def handing_on(facts: Facts) -> Found:
-    """What cannot be started waits for a person where it can be seen."""
-    yield from _waits("UnstartedQueue", there(facts.unstarted), _KEPT_LONGEST)
+def handing_on(facts: Facts) -> Findings:
+    """What cannot be started waits in UnstartedQueue until a person sees it."""
+    yield from _waits("UnstartedQueue", existing(facts.unstarted), _KEPT_LONGEST)
 
 
-def _waits(name: str, queue: Queue | None, seconds: int) -> Found:
-    """A queue of the stack keeps for so long what a person has to see."""
+def _waits(name: str, queue: Queue | None, seconds: int) -> Findings:
+    """The queue keeps its messages for so many seconds, and moves none away."""
     if queue is None:
         yield _lost(
             f"{name} is not there, so what a person has to see cannot wait in it. Deploy the stack "
@@ -359,11 +360,11 @@ def _waits(name: str, queue: Queue | None, seconds: int) -> Found:
         )
 
 
-def remembering(facts: Facts) -> Found:
-    """Names are remembered for as long as the stack counts on it."""
+def remembering(facts: Facts) -> Findings:
+    """Step Functions remembers names for as long as the stack assumes."""
     days = facts.number("NamesRememberedDays")
     if facts.starts_executions and days > _ALWAYS_REMEMBERED_DAYS:
-        raise NotSeen(
+        raise CannotCheck(
             f"NamesRememberedDays is {days}, which is right only where the account keeps execution "
             "histories for 90 days and not 30, and AWS has no call that tells; ask its support, or "
             f"set it to {_ALWAYS_REMEMBERED_DAYS}"
@@ -371,9 +372,9 @@ def remembering(facts: Facts) -> Found:
     yield from ()
 
 
-def telling(facts: Facts) -> Found:
-    """Somebody is told of alarms."""
-    alarms = seen(facts.alarms)
+def telling(facts: Facts) -> Findings:
+    """Somebody hears of alarms."""
+    alarms = readable(facts.alarms)
     if not alarms.confirmed:
         pending = f" ({alarms.pending} not confirmed yet)" if alarms.pending else ""
         yield _advice(
@@ -382,7 +383,7 @@ def telling(facts: Facts) -> Found:
         )
 
 
-CHECKS: dict[str, Callable[[Facts], Found]] = {
+CHECKS: dict[str, Callable[[Facts], Findings]] = {
     "effect-time-out": effect_time_out,
     "effect-version": effect_version,
     "consumer-time-out": consumer_time_out,

@@ -1,4 +1,4 @@
-"""Reads the facts of a deployed stack. It changes nothing, and calls no function of anybody's."""
+"""Reads the facts about a deployed stack. It changes nothing and calls no function."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -8,57 +8,52 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.doctor.facts import Alarms, Facts, Feed, Function, Gone, Queue, Unseen
+from actonce.doctor.facts import Alarms, Facts, Feed, Function, Missing, Queue, Unreadable
 from actonce.queues.queue_state import find_pause
+from actonce.stack.aws_errors import is_missing
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import parameters
 
 T = TypeVar("T")
-
-_NOT_THERE = (
-    "AWS.SimpleQueueService.NonExistentQueue",
-    "QueueDoesNotExist",
-    "ResourceNotFoundException",
-)
 
 
 def look(stack: Stack, now: datetime) -> Facts:
     """Read everything that doctor judges.
 
     Args:
-        stack: found already, so that its outputs could be read.
+        stack: as it was found, with its outputs.
         now: the time.
     """
     given = parameters(stack)
     effect, find = stack.outputs.get("EffectFunctionArn"), stack.find_function
-    requests = _or_gone(lambda: _queue(stack, stack.requests_queue))
-    dead_letters = _or_gone(lambda: _queue(stack, stack.dead_letter_queue))
+    requests = _or_missing(lambda: _queue(stack, stack.requests_queue))
+    dead_letters = _or_missing(lambda: _queue(stack, stack.dead_letter_queue))
     return Facts(
         stack=stack.called,
         parameters=given,
         region=stack.region_and_account[0],
-        effect=_or_gone(lambda: _function(stack, effect)) if effect else None,
-        find=_or_gone(lambda: _function(stack, find)) if find else None,
-        starter=_or_gone(lambda: _function(stack, stack.starter_function)),
+        effect=_or_missing(lambda: _function(stack, effect)) if effect else None,
+        find=_or_missing(lambda: _function(stack, find)) if find else None,
+        starter=_or_missing(lambda: _function(stack, stack.starter_function)),
         requests=requests,
-        unstarted=_or_gone(lambda: _queue(stack, stack.unstarted_queue)),
+        unstarted=_or_missing(lambda: _queue(stack, stack.unstarted_queue)),
         dead_letters=dead_letters,
         feeds=_feeds(stack, requests),
         decides=_feeds(stack, dead_letters),
-        pause=_or_unseen(lambda: find_pause(stack.sqs, stack.requests_queue)),
-        alarms=_or_unseen(lambda: _alarms(stack)),
+        pause=_or_unreadable(lambda: find_pause(stack.sqs, stack.requests_queue)),
+        alarms=_or_unreadable(lambda: _alarms(stack)),
         now=now,
         options=stack.options,
     )
 
 
-def _or_unseen(read: Callable[[], T]) -> T | Unseen:
+def _or_unreadable(read: Callable[[], T]) -> T | Unreadable:
     try:
         return read()
     except ClientError as error:
-        return Unseen(_why(error))
+        return Unreadable(_why(error))
     except BotoCoreError as error:
-        return Unseen(str(error))
+        return Unreadable(str(error))
 
 
 def _why(error: ClientError) -> str:
@@ -66,43 +61,43 @@ def _why(error: ClientError) -> str:
     return f"{error.operation_name} was answered {told['Code']}: {told.get('Message', '')}"
 
 
-def _or_gone(read: Callable[[], T]) -> T | Gone | Unseen:
-    def there() -> T | Gone:
+def _or_missing(read: Callable[[], T]) -> T | Missing | Unreadable:
+    def found() -> T | Missing:
         try:
             return read()
         except ClientError as error:
-            if error.response["Error"]["Code"] in _NOT_THERE:
-                return Gone()
+            if is_missing(error):
+                return Missing()
             raise
 
-    return _or_unseen(there)
+    return _or_unreadable(found)
 
 
 def _function(stack: Stack, name: str) -> Function:
     found = stack.lambda_.get_function_configuration(FunctionName=name)
-    reserved = _or_unseen(
+    reserved = _or_unreadable(
         lambda: stack.lambda_.get_function_concurrency(FunctionName=found["FunctionName"]).get(
             "ReservedConcurrentExecutions"
         )
     )
     environment = found.get("Environment", {})
-    variables: Mapping[str, str] | Unseen = environment.get("Variables", {})
+    variables: Mapping[str, str] | Unreadable = environment.get("Variables", {})
     if error := environment.get("Error"):  # the key that they are encrypted with may not be used
-        variables = Unseen(f"the variables of {name} were answered {error.get('ErrorCode')}")
+        variables = Unreadable(f"the variables of {name} were answered {error.get('ErrorCode')}")
     durable = found.get("DurableConfig", {}).get("ExecutionTimeout")
     arn = name if name.startswith("arn:") else found["FunctionArn"]
     function = Function(arn, found["Timeout"], reserved, variables, durable)
     if not function.is_version:
         return function
-    now = _or_unseen(
+    now = _or_unreadable(
         lambda: stack.lambda_.get_function_configuration(FunctionName=found["FunctionName"])
     )
-    since = now if isinstance(now, Unseen) else tuple(_that_differs(found, now))
+    since = now if isinstance(now, Unreadable) else tuple(_that_differs(found, now))
     return replace(function, deployed_since=since)
 
 
 def _that_differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """In which of what a deployment changes two configurations of a function differ."""
+    """What differs between two configurations of a function, of what a deployment changes."""
     for name, what in _CONFIGURED.items():
         if one.get(name) != other.get(name):
             yield what
@@ -134,12 +129,12 @@ def _queue(stack: Stack, url: str) -> Queue:
     )
 
 
-def _feeds(stack: Stack, queue: Queue | Gone | Unseen) -> tuple[Feed, ...] | Unseen:
-    if isinstance(queue, Gone):
+def _feeds(stack: Stack, queue: Queue | Missing | Unreadable) -> tuple[Feed, ...] | Unreadable:
+    if isinstance(queue, Missing):
         return ()
-    if isinstance(queue, Unseen):
+    if isinstance(queue, Unreadable):
         return queue
-    return _or_unseen(lambda: tuple(_mappings(stack, queue.arn)))
+    return _or_unreadable(lambda: tuple(_mappings(stack, queue.arn)))
 
 
 def _mappings(stack: Stack, queue_arn: str) -> Iterator[Feed]:

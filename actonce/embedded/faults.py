@@ -1,7 +1,7 @@
-"""Which messages are interrupted, and how.
+"""Plans which messages are interrupted, and how.
 
-`injected/` runs in the functions' processes and causes it: while the folder `Paths.faults` holds a
-plan, they stand around their handlers (see `function_processes`).
+`injected/` causes the faults in the functions' processes: while the folder `Paths.faults` holds a
+plan, it wraps their handlers (see `function_processes`).
 """
 
 import json
@@ -17,7 +17,7 @@ from actonce.embedded.injected import fault_injection
 
 
 class Level(StrEnum):
-    """How much is interrupted."""
+    """How many messages are interrupted."""
 
     NONE = "none"
     SOME = "some"
@@ -46,7 +46,7 @@ PERFORM_FAULTS: tuple[tuple[str, ...], ...] = (
     ("after:killed",),
     ("after:out-of-memory",),
     ("before:Rejected",),
-    # Several in a row: unknown twice and then done; unknown until the rounds are used up.
+    # Several in a row: unknown twice and then performed; unknown until the rounds are used up.
     ("before:killed", "after:Lambda.Unknown"),
     ("before:Lambda.Unknown",) * 3,
 )
@@ -94,7 +94,7 @@ def plan(message_ids: Sequence[str], level: Level, seed: int, *, deliver_again: 
 
 
 def write_plan(folder: Path, planned: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
-    """Have a plan's faults met from now on; the functions read it all the time."""
+    """Have calls meet a plan's faults from now on; the functions read it at each call."""
     file = folder / fault_injection.PLAN
     new = file.with_suffix(".new")
     new.write_text(json.dumps(planned))
@@ -102,7 +102,7 @@ def write_plan(folder: Path, planned: Mapping[str, Mapping[str, Sequence[str]]])
 
 
 def injected(folder: Path) -> Counter[str]:
-    """The faults that were met, by operation and kind, such as `perform after:killed`."""
+    """The faults that calls met, by operation and kind, such as `perform after:killed`."""
     met: Counter[str] = Counter()
     for taken in (folder / fault_injection.USED).glob("*/fault"):
         operation = taken.parent.name.split("-")[1]
@@ -112,10 +112,10 @@ def injected(folder: Path) -> Counter[str]:
 
 @contextmanager
 def around_functions(folder: Path, planned: Plan) -> Iterator[None]:
-    """Have calls of the functions meet the plan's faults, and no more when the block ends.
+    """Have calls of the functions meet the plan's faults until the block ends.
 
     Args:
-        folder: `Paths.faults`; what of the plan was used stays there.
+        folder: `Paths.faults`; the faults that were met stay recorded there.
         planned: from `plan`.
     """
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,8 +1,8 @@
 """Lets containers reach what listens on this machine's loopback, for as long as one command runs.
 
-The embedded AWS listens on 127.0.0.1 only, because it runs whatever code it is given. A container
-has a loopback of its own, and SAM's `--docker-network host` puts it on the engine's default bridge
-all the same. So connections to the bridge's gateway are passed on to the loopback port.
+The embedded AWS listens on 127.0.0.1 only, because it runs any code that it is given. A container
+has a loopback of its own, and SAM puts it on the engine's default bridge even with
+`--docker-network host`. So this forwards connections to the bridge's gateway to the loopback port.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ def reachable_from_containers(port: int, gateway: str) -> Iterator[str]:
         `host:port` as a container reaches it.
 
     Raises:
-        Failed: the gateway is not this machine's: the engine runs in a virtual machine.
+        Failed: the gateway is not this machine's, because the engine runs in a virtual machine.
     """
     try:
         # Port 0: a free one.
@@ -63,7 +63,7 @@ def _serve(listener: socket.socket, port: int) -> None:
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:
-    """Copy until the source ends, and tell the target so; the other direction goes on."""
+    """Copy until the source ends, and end the target's input; the other direction goes on."""
     with contextlib.suppress(OSError):
         while chunk := source.recv(_CHUNK_BYTES):
             target.sendall(chunk)

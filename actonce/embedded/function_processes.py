@@ -1,18 +1,17 @@
 """The functions' processes: forks of one process that has boto3 loaded.
 
-    python -P -S function_processes.py host FOLDER           forks a process for each that enters
-    python -I -S function_processes.py enter FOLDER HANDLER  is such a process, for who started it
+    python -P -S function_processes.py host FOLDER           forks a process for each `enter`
+    python -I -S function_processes.py enter FOLDER HANDLER  stands for such a fork at its starter
 
-A process of a function that loads boto3 by itself takes most of a second of a CPU. A dozen that
-start at once, as after a crash of all of them, then overrun Lambda's 10 s init limit on a busy
-machine, and MiniStack answers one overrun by ending every process of that function. A fork takes
-some hundredths of a second.
+A process that loads boto3 itself needs most of a second of CPU time. A dozen that start at once, as
+after a crash of all of them, overrun Lambda's 10 s init limit on a busy machine, and after one
+overrun MiniStack ends every process of that function. A fork needs some hundredths of a second.
 
-Invariants: who enters and the fork that works for it end together, and by the same signal, even if
-the fork is stopped: a fork of its own watches both. All end when the host's standard input closes.
-What a function has written is read before its answer is given: MiniStack looks for lines for some
-milliseconds after the answer, and takes what it has not read by then at the next call, if any.
-While `FAULTS_DIR` holds a plan, `injected.faulty` stands around the function's handler.
+Invariants: `enter` and its fork end together, and by the same signal, even if the fork is stopped,
+because another fork watches both. All end when the host's standard input closes. MiniStack has read
+what a function wrote before the function answers: it reads lines for some milliseconds after the
+answer, and leaves the rest to the next call. While `FAULTS_DIR` holds a plan, `injected.faulty`
+wraps the function's handler.
 """
 
 import contextlib
@@ -41,7 +40,7 @@ _OUTPUT = (1, 2)
 
 
 def host(folder: Path) -> None:
-    """Fork for each that enters, until standard input closes; those who come too early wait."""
+    """Fork for each `enter`, until standard input closes; those that come too early wait."""
     os.chdir(folder)  # a socket's path has a hundred characters at most
     Path(SOCKET).unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)
@@ -60,7 +59,7 @@ def host(folder: Path) -> None:
 
 
 def _watch(connection: socket.socket) -> NoReturn:
-    """In a fork: fork the process that is asked for, and have it and who entered end together."""
+    """In a fork: fork the function's process, and have it and its `enter` end together."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _, output, _, _ = socket.recv_fds(connection, 1, len(_OUTPUT))
@@ -89,7 +88,7 @@ def _watch(connection: socket.socket) -> NoReturn:
 
 
 def _work(asked: Mapping[str, Any], output: list[int]) -> NoReturn:
-    """Be the process that was asked for."""
+    """Be the function's process."""
     try:
         os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
         for received, known in zip(output, _OUTPUT, strict=True):
@@ -116,7 +115,7 @@ def _work(asked: Mapping[str, Any], output: list[int]) -> NoReturn:
 
 
 def _meeting_faults(get_handler: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Stand around whichever handler the function has, for as long as there is a plan."""
+    """Wrap the function's handler while there is a plan."""
     plan = Path(os.environ["FAULTS_DIR"], "plan.json")
     injected = Path(__file__).with_name("injected")
 
@@ -148,12 +147,12 @@ def _when_lines_are_read(post: Callable[..., None]) -> Callable[..., None]:
 
 
 def _unread(pipe: int) -> int:
-    """How many bytes a pipe holds that nobody has read."""
+    """The number of unread bytes in a pipe."""
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def enter(folder: Path, arguments: list[str]) -> NoReturn:
-    """Be a process of a function, for whoever watches this one."""
+    """Stand for the function's process, for whoever watches this one."""
     asked = {
         "environment": dict(os.environ),
         "path": os.environ["PYTHONPATH"].split(os.pathsep),

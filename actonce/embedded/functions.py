@@ -1,4 +1,4 @@
-"""The functions' processes on the embedded AWS: started before a load comes, and killed."""
+"""Starts the functions' processes on the embedded AWS before a load comes, and kills them."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ WARM_UP_ID = "warm-up"
 
 
 def warm(stack: Stack) -> None:
-    """Start as many processes of the functions as a load keeps busy, by calls that change nothing.
+    """Start as many processes as a load keeps busy, by calls that change nothing.
 
     `stack`: on the embedded AWS.
     """
@@ -40,51 +40,52 @@ def call_at_once(stack: Stack, times: int) -> str | None:
     """Call each function; the first call of all writes the bytecode that the others then read.
 
     Returns:
-        What is wrong with looking up, if something is: `find` of an id that never was must say so,
-        but a provider may be away, and that is no reason to take a stack down.
+        What is wrong with looking up, if something is: `find` has to say that an id which was never
+        sent was not performed. But a provider may be away, and that is no reason to go down.
 
     Raises:
-        Failed: what the queue feeds does not start.
+        Failed: the function that the queue feeds does not start.
     """
-    find = json.dumps({"operation": "find", "message": {"message_id": WARM_UP_ID}})
-
-    def error_of(function: str, event: str) -> str | None:
-        for _ in range(_WARM_TRIES):
-            answer = stack.lambda_.invoke(FunctionName=function, Payload=event.encode())
-            said = answer["Payload"].read().decode(errors="replace")
-            if "FunctionError" not in answer:
-                return acted.append(said) if _is_performed(said) else None
-        return said
-
-    acted: list[str] = []
-    # Behind a lock the effect is in the consumer, and its own function has nothing to do.
+    starter = stack.starter_function
+    # Behind a lock the consumer performs the effect, whose own function is not called.
     finds = "" if stack.ledger_table is not None else stack.find_function or ""
-    starts = min(times, _WARM_STARTERS)
+    find = json.dumps({"operation": "find", "message": {"message_id": WARM_UP_ID}})
+    starts = [(starter, json.dumps({"Records": []}))] * min(times, _WARM_STARTERS)
+    looks = [(finds, find)] * times if finds else []
     try:
-        with ThreadPoolExecutor(starts + times) as threads:
-            begun = [
-                threads.submit(error_of, stack.starter_function, json.dumps({"Records": []}))
-                for _ in range(starts)
-            ]
-            looked = [threads.submit(error_of, finds, find) for _ in range(times if finds else 0)]
-        error = next(filter(None, (one.result() for one in begun)), None)
-        if error is not None:
-            raise Failed(f"{stack.starter_function} does not start: {error}")
-        error = next(filter(None, (one.result() for one in looked)), None)
+        with ThreadPoolExecutor(len(starts) + len(looks)) as threads:
+            answers = list(threads.map(lambda call: _answer(stack, *call), starts + looks))
     except (ClientError, BotoCoreError) as error:
         raise Failed(f"The functions could not be called: {error}") from error
+    for is_error, text in answers[: len(starts)]:
+        if is_error:
+            raise Failed(f"{starter} does not start: {text}")
+    found = answers[len(starts) :]
+    acted = [text for is_error, text in found if not is_error and _is_performed(text)]
+    failure = next((text for is_error, text in found if is_error), None)
     if acted:
         return (
             f"{finds}, asked to find {WARM_UP_ID!r}, which nobody has sent, says that it is "
             f"performed ({short_cause(acted[0])}): it acts when it is to look up, or finds what is "
             "another's. On AWS a message could be acted on twice, or never."
         )
-    if error is None:
+    if failure is None:
         return None
     return (
         f"{finds} cannot look up whether {WARM_UP_ID!r} was performed, so an unknown outcome "
-        f"would wait for a person: {short_cause(error)}"
+        f"would wait for a person: {short_cause(failure)}"
     )
+
+
+def _answer(stack: Stack, function: str, event: str) -> tuple[bool, str]:
+    """What a function answers, and before that whether it is an error, the last of some tries."""
+    for _ in range(_WARM_TRIES):
+        answer = stack.lambda_.invoke(FunctionName=function, Payload=event.encode())
+        is_error = "FunctionError" in answer
+        text = answer["Payload"].read().decode(errors="replace")
+        if not is_error:
+            break
+    return is_error, text
 
 
 def _is_performed(answer: str) -> bool:
@@ -97,10 +98,9 @@ def _is_performed(answer: str) -> bool:
 
 
 def kill(state: State) -> int:
-    """Kill every process of a function, as a crash of its host would; how many there were.
+    """Kill every process of a function, as a crash of its host would; returns how many.
 
-    It waits until they are dead, some seconds at most, so that a call that comes then goes to a new
-    process.
+    It waits some seconds until they are dead, so that the next call goes to a new process.
     """
     killed = _of_functions(state)
     for pid in killed:
@@ -113,10 +113,7 @@ def kill(state: State) -> int:
 
 
 def _of_functions(state: State) -> set[int]:
-    """The living processes of the functions, by their number.
-
-    Whoever entered ends with the fork that works for it, so one of the two is enough.
-    """
+    """Process ids of the functions' living `enter` processes, with which their forks end."""
     listing = subprocess.run(
         ["ps", "-ww", "-eo", "pid=,pgid=,stat=,command="],
         capture_output=True,

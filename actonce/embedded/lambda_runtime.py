@@ -1,9 +1,9 @@
-"""Lambda's Python runtime, for MiniStack's custom-runtime path; `server` leads functions to it.
+"""Lambda's Python runtime, as a custom runtime of MiniStack; `server` sends functions to it.
 
-AWS's own runtime client (awslambdaric) runs the handlers, so the names of errors, time-outs and
-crashes come out as on AWS. The functions see the standard library, boto3 and what their own
-package brings; not the packages of the environment that runs this code. ActOnce's see Powertools,
-too, which a nested stack's have from a layer.
+AWS's own runtime client (awslambdaric) runs the handlers, so errors, time-outs and crashes have the
+names that they have on AWS. Functions can import the standard library, boto3 and their own package,
+but nothing else of this environment. ActOnce's can also import Powertools, which a nested stack's
+have from a layer.
 """
 
 import os
@@ -35,7 +35,7 @@ exec "{python}" -I -S "{processes}" enter "{packages}" "$_HANDLER"
 
 
 def provide(paths: Paths) -> None:
-    """Put into `Paths.runtime` what AWS's runtime brings, and the `bootstrap` that starts it."""
+    """Fill `Paths.runtime` with what AWS's runtime brings, and the `bootstrap` that starts it."""
     folder = paths.runtime
     shutil.rmtree(folder, ignore_errors=True)
     layer = folder / "layer"
@@ -66,7 +66,7 @@ def _link(names: tuple[str, ...], folder: Path) -> None:
 
 
 def start_host(packages: Path, bytecode: Path) -> subprocess.Popen[bytes]:
-    """Start the process whose forks are the functions'; it ends when its standard input closes."""
+    """Start the process that forks the functions'; it ends when its standard input closes."""
     return subprocess.Popen(
         [sys.executable, "-P", "-S", "-u", function_processes.__file__, "host", str(packages)],
         env=os.environ | {"PYTHONPATH": str(packages), "PYTHONPYCACHEPREFIX": str(bytecode)},

@@ -60,25 +60,24 @@ def up(
     parameters: Mapping[str, str] | None = None,
     fresh: bool = False,
 ) -> tuple[State, Stack]:
-    """Bring the embedded AWS up, and the stack as the sources are now; harmless if it is.
+    """Bring the embedded AWS up with the stack as its sources are now; harmless if it is up.
 
-    Where a stack runs and another cannot be deployed in its place, CloudFormation goes back to the
-    one that ran, with its data.
+    If a stack runs and cannot be replaced, CloudFormation goes back to it, with its data.
 
     Args:
-        paths: where it keeps its things.
-        say: told what is being done.
-        port: to listen on; 0 for that of the last time, or a free one.
-        parameters: values of the stack's parameters; None keeps those of the last time. In a
-            project they are its template's, or those of the ActOnce nested in it.
+        paths: of the embedded AWS.
+        say: is called with each step.
+        port: to listen on; 0 for the last port, or a free one.
+        parameters: values of the stack's parameters; None keeps the last ones. In a project they
+            are its template's, or those of the ActOnce nested in it.
         fresh: start from empty queues, tables and histories.
 
     Returns:
-        What runs, and the stack; where a project has several ActOnce nested in it, the first.
+        What runs, and the stack; the first if a project has several ActOnce nested in it.
 
     Raises:
         Failed: something did not come up.
-        WrongUse: something is missing, or the port is taken.
+        WrongUse: something is missing or wrong, or the port is taken.
     """
     _check_python()
     _make_home(paths)
@@ -98,12 +97,12 @@ def up(
         values, nested = _values(paths, wanted, kept=parameters is None)
         digest = _digest(paths, wanted)
         if state is not None and state.deployed == digest and not fresh:
-            with contextlib.suppress(Failed):  # somebody deployed something else there
+            with contextlib.suppress(Failed):  # somebody deployed something else in its place
                 return state, Stack.find_all(Aws(state.endpoint_url), STACK_NAME)[0]
         if state is None:
             serving.require_free(port)
         paths.deploy_log.unlink(missing_ok=True)
-        # Before anything is stopped or thrown away: much of what fails, fails there.
+        # Before anything is stopped or thrown away, for a build is what fails most often.
         build(paths, say, wanted)
         if state is not None and (fresh or not state.deployed):
             half = "The stack was deployed half; starting over"
@@ -115,7 +114,7 @@ def up(
             say("Starting MiniStack")
             state = serving.start(paths, port, wanted)
         else:
-            # Where this is killed or fails, the next `up` deploys again, whatever it finds.
+            # If this is killed or fails, the next `up` deploys again, whatever it finds.
             serving.write(paths, replace(state, deployed=UNDER_WAY))
         try:
             stack = _deploy(paths, state, values, nested, say)
@@ -129,36 +128,36 @@ def up(
 
 
 UNDER_WAY = "under way"
-"""Instead of the digest of what is deployed, while that is being replaced."""
+"""In place of the digest of what is deployed, while that is being replaced."""
 
 
 def check(paths: Paths, parameters: Mapping[str, str]) -> None:
-    """Whether the stack may have these parameters; needs no server, and changes nothing.
+    """Check that the stack may have these parameters, without a server.
 
     Raises:
-        WrongUse: one is unknown, or its value is none that its template allows.
+        WrongUse: one is unknown, or its template does not allow its value.
     """
     _values(paths, parameters)
 
 
 def own_template(paths: Paths, parameters: Mapping[str, str]) -> Path:
-    """The template that is deployed where no project nests one: its way's.
+    """The template that is deployed if no project nests one.
 
-    `Strategy` is a parameter of locks.yaml alone, so who gives it means that one.
+    `Strategy` is a parameter of locks.yaml alone, so whoever gives it means that template.
     """
     return paths.stack / ("locks.yaml" if parameters.get("Strategy") else "template.yaml")
 
 
 def build(paths: Paths, say: Say, parameters: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Run `sam build`, unless what was built is of these sources; needs no server.
+    """Run `sam build`, unless these sources are built already; needs no server.
 
     Args:
         paths: of the embedded AWS.
-        say: told what is being done.
-        parameters: that it will be deployed with; they may say which template that is.
+        say: is called with each step.
+        parameters: of the deployment; they decide which template is built.
 
     Raises:
-        Failed: it did not succeed.
+        Failed: the build failed.
     """
     overrides = {"PythonRuntime": _python_runtime()}
     template = own_template(paths, parameters)
@@ -174,7 +173,7 @@ def build(paths: Paths, say: Say, parameters: Mapping[str, str] = MappingProxyTy
     arguments = ["build", "--template-file", str(template)]
     arguments += ["--config-file", str(PROJECT / "samconfig.toml"), "--cached", "--parallel"]
     arguments += ["--build-dir", str(paths.build), "--cache-dir", str(paths.build_cache)]
-    if not paths.is_project:  # whose copies say absolute paths
+    if not paths.is_project:  # the copies of a project's templates have absolute paths
         arguments += ["--base-dir", str(paths.stack)]
     arguments += sam.overriding(overrides)
     sam.run(arguments, paths)
@@ -221,7 +220,7 @@ def _locked(paths: Paths) -> Iterator[None]:
 
 
 def _project(paths: Paths) -> nesting.Template:
-    """The outermost template of a project, which has ActOnce nested in it."""
+    """A project's outermost template, in which ActOnce is nested."""
     template = nesting.read(nesting.outermost(paths.stack))
     if template.is_actonce:
         raise WrongUse(
@@ -233,7 +232,7 @@ def _project(paths: Paths) -> nesting.Template:
 
 
 def _digest(paths: Paths, parameters: Mapping[str, str]) -> str:
-    """Of everything that is deployed: a stack with the same digest is the same stack."""
+    """The digest of everything that is deployed: stacks with the same digest are the same."""
     digest = hashlib.sha256(json.dumps(parameters, sort_keys=True).encode())
     if paths.is_project:
         templates = list(nesting.all_of(_project(paths)))
@@ -241,7 +240,7 @@ def _digest(paths: Paths, parameters: Mapping[str, str]) -> str:
         templates = [nesting.read(own_template(paths, parameters))]
     deployed = sorted({file for one in templates for file in _deployed_by(one, paths.home)})
     here = Path(__file__).parent
-    # By their way from the stack, wherever it lies.
+    # By their paths from the stack, so that it may lie anywhere.
     named = [(os.path.relpath(one, paths.stack), one) for one in deployed]
     named += [(one.name, one) for one in sorted(here.rglob("*.py"))]
     for name, file in named:
@@ -253,7 +252,7 @@ _NOT_DEPLOYED = frozenset({"__pycache__", ".actonce", ".aws-sam", ".git", "node_
 
 
 def _deployed_by(template: nesting.Template, home: Path) -> Iterator[Path]:
-    """What a template is deployed with, but for what is nested in it."""
+    """The files that are deployed with a template, but not those of what is nested in it."""
     folder = template.file.parent
     yield template.file
     if template.is_actonce:
@@ -274,7 +273,7 @@ def _deployed_by(template: nesting.Template, home: Path) -> Iterator[Path]:
 def _deploy(
     paths: Paths, state: State, values: dict[str, str], nested: dict[str, str], say: Say
 ) -> Stack:
-    """Deploy what was built; where a stack runs and that fails, CloudFormation goes back to it."""
+    """Deploy what was built; if that fails, CloudFormation goes back to the stack that ran."""
     settings = local_stack.Settings(values, nested, say)
     template = local_stack.rewrite(paths.build / "template.yaml", settings)
     aws = Aws(state.endpoint_url)
@@ -295,11 +294,11 @@ def _values(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The parameters of the outermost template, and those of the ActOnce nested in it.
 
-    A team's time-out of its effect stays what it is, for its function's is deployed as it is.
-    Those that are `kept` were given the last time.
+    `EffectTimeoutSeconds` of a team's own effect is not shortened, because its function is deployed
+    as it is. If `kept`, the parameters were given to the last `up`.
 
     Raises:
-        WrongUse: one that is given is a parameter of neither, or may not have its value.
+        WrongUse: neither template has a parameter that is given, or allows its value.
     """
     if not paths.is_project:
         template = nesting.read(own_template(paths, given))

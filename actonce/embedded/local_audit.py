@@ -1,8 +1,8 @@
 """Rewrites the audit's nested stack for MiniStack, which has no EMR Serverless.
 
 - The application becomes a function that runs jobs on this machine (`integrations/`).
-- The tasks whose integration MiniStack does not have call that function, with the same arguments.
-- An error that MiniStack names otherwise than AWS has MiniStack's name.
+- The tasks whose integration MiniStack lacks call that function, with the same arguments.
+- An error that MiniStack names differently from AWS gets MiniStack's name.
 """
 
 import importlib.util
@@ -42,7 +42,7 @@ def rewrite_audit(built: Path, local: Path) -> None:
     """
     template = yaml.safe_load(built.read_text())
     for name, resource in template["Resources"].items():
-        # Of a nested one; `lambda_runtime` brings what is in it.
+        # `lambda_runtime` brings what is in the layer.
         resource.get("Properties", {}).pop("Layers", None)
         if resource["Type"] == _APPLICATION:
             template["Resources"][name] = _function()

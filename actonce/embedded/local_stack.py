@@ -1,17 +1,17 @@
-"""Rewrites the built stack for MiniStack; what MiniStack itself is taught is in `server`.
+"""Rewrites the built stack for MiniStack; `server` changes MiniStack itself.
 
-`sam build` runs as for AWS. Beside each template that it built another is written, in which
+`sam build` runs as for AWS. Beside each template that it built, this writes another, in which
 - a batch has two deliveries at most, for two cores;
-- what waits for a provider gives up after 15 s, in both ways;
+- a provider that is down is retried for 15 s only;
 - the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery,
   and the starter's time-out with it; behind a lock a crash is waited out in the queue, so they are
   shorter still, and so is a lease;
-- the margin for a straggler may be short, for a cold start takes no 10 s here;
-- alarms of more than one metric are left out, because MiniStack refuses them;
-- the audit's nested stack is rewritten by `local_audit`.
+- the margin for a straggler may be short, because a cold start does not take 10 s here;
+- alarms on more than one metric are left out, because MiniStack refuses them;
+- `local_audit` has rewritten the audit's nested stack.
 
-The stack may be nested in a team's own (`actonce up --project`). Of theirs, only alarms are treated
-likewise: a time-out of theirs stays.
+The stack may be nested in a team's own (`actonce up --project`). Of the team's resources only
+alarms change; its time-outs stay.
 """
 
 import json
@@ -29,15 +29,15 @@ from actonce.embedded.parameters import HERE
 
 VISIBILITY_TIMEOUT_SECONDS = 18
 STARTER_TIMEOUT_SECONDS = 16
-"""The starter tries again for as long as it has; its deliveries must not come back before."""
+"""The starter retries until its time-out; its deliveries must not come back before."""
 CONSUMER_VISIBILITY_TIMEOUT_SECONDS = 5
 CONSUMER_TIMEOUT_SECONDS = 8
 LEASE_SECONDS = 4
 
 LOCAL_RETRY = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxAttempts": 4}
-"""Quarter of a minute, for MiniStack knows no jitter."""
+"""15 s in all, because MiniStack ignores the jitter."""
 MAX_RETRIES = 3
-"""The same, behind a lock: what comes back from the queue waits some 4, 8 and 16 s."""
+"""The same behind a lock: messages come back from the queue after some 4, 8 and 16 s."""
 
 BATCH_SIZE = 2
 
@@ -45,7 +45,7 @@ _FUNCTIONS = ("AWS::Serverless::Function", "AWS::Lambda::Function")
 _RUN_HERE = ("python", "nodejs", "provided")
 
 THEIRS = "EffectTimeoutSeconds"
-"""What is not made shorter here where the effect is a team's: it ties their function's time-out."""
+"""Not shortened if the effect is a team's own: its function has this time-out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Settings:
     """How a built stack is rewritten.
 
     Attributes:
-        parameters: values of the parameters that are given to the outermost stack.
-        nested: values for an ActOnce stack nested in it, over the team's own.
-        say: told, a sentence each, what will not be here as on AWS.
+        parameters: values for the outermost stack's parameters.
+        nested: values for an ActOnce stack nested in it, in place of the team's.
+        say: is called with a sentence for each thing that will differ from AWS.
     """
 
     parameters: Mapping[str, str]
@@ -86,14 +86,14 @@ def rewrite(built: Path, settings: Settings) -> Path:
             place = nesting.PLACES[resource["Type"]]
             _rewrite_nested(built, properties, place, values, settings)
     if nesting.is_actonce(template):
-        # Of a nested stack; `lambda_runtime` brings what is in it.
+        # `lambda_runtime` brings what is in the layer.
         template.get("Globals", {}).get("Function", {}).pop("Layers", None)
         for name, allowed in HERE.items():
             template["Parameters"][name] |= allowed
         if "ConsumerFunction" in resources:
             _hurry_consumer(resources, values)
             for rule in ("LeaseNeedsTime", "LeaseOfOwnEffectNeedsMoreTime"):
-                del template["Rules"][rule]  # they count with AWS's times
+                del template["Rules"][rule]  # they compare the times that are used on AWS
         else:
             _hurry_machine(built.parent, resources)
     target = _beside(built)
@@ -165,7 +165,7 @@ def _hurry_consumer(resources: dict[str, Any], values: Mapping[str, str]) -> Non
     variables = consumer["Environment"]["Variables"]
     seconds = CONSUMER_TIMEOUT_SECONDS
     if value_of(variables["EFFECT_FUNCTION_ARN"], values) != "":
-        # A takeover waits for the function that may have been called, too.
+        # A takeover also waits for the function that may have been called.
         seconds += int(values[THEIRS])
     consumer["Timeout"] = seconds
     variables["FUNCTION_TIMEOUT_SECONDS"] = str(seconds)
@@ -174,7 +174,7 @@ def _hurry_consumer(resources: dict[str, Any], values: Mapping[str, str]) -> Non
 
 
 def code_places(template: nesting.Template) -> frozenset[str]:
-    """The folders and files of functions' code and of definitions, as a template names them."""
+    """The paths of functions' code and of definitions, as a template names them."""
     return frozenset(
         properties[name]
         for _, _, properties in template.resources()

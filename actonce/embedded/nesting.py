@@ -6,31 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from samtranslator.yaml_helper import yaml_parse
 
 from actonce.terminal.errors import WrongUse
 
 PLACES = {"AWS::Serverless::Application": "Location", "AWS::CloudFormation::Stack": "TemplateURL"}
-"""Where a resource that is a nested stack says where its template lies."""
+"""The property of a nested stack that says where its template is."""
 
 NAMES = ("template.yaml", "template.yml", "template.json")
 """As sam looks for a template."""
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads CloudFormation's short tags (`!Sub`) as the functions that they stand for."""
-
-
-def _function(loader: yaml.SafeLoader, name: str, node: yaml.Node) -> dict[str, Any]:
-    if isinstance(node, yaml.SequenceNode):
-        value: Any = loader.construct_sequence(node, deep=True)
-    elif isinstance(node, yaml.MappingNode):
-        value = loader.construct_mapping(node, deep=True)
-    else:
-        value = node.value.split(".", 1) if name == "GetAtt" else node.value
-    return {name if name in ("Ref", "Condition") else f"Fn::{name}": value}
-
-
-_Loader.add_multi_constructor("!", _function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +22,9 @@ class Template:
     """A template as it was written.
 
     Attributes:
-        file: where it lies.
+        file: where it is.
         body: its sections; CloudFormation's functions are in their long form.
-        logical_id: what it is called in the template that it is nested in; empty for the outermost.
+        logical_id: its name in the template that nests it; empty for the outermost.
     """
 
     file: Path
@@ -73,7 +57,7 @@ def read(file: Path, logical_id: str = "") -> Template:
         WrongUse: it cannot be read, or is no template.
     """
     try:
-        body = yaml.load(file.read_text("utf-8"), Loader=_Loader)  # noqa: S506 - it is a safe one
+        body = yaml_parse(file.read_text("utf-8"))
     except OSError as error:
         missing = isinstance(error, FileNotFoundError) and file.parent.name == "actonce"
         advice = " actonce init puts it there." if missing else ""
@@ -99,10 +83,10 @@ def outermost(folder: Path) -> Path:
 
 
 def nested(template: Template) -> Iterator[Template]:
-    """The templates that lie beside it and are nested in it, not deeper.
+    """The templates that it nests itself, if they are files here.
 
     Raises:
-        WrongUse: one of them cannot be read, or its place is worked out by CloudFormation.
+        WrongUse: one of them cannot be read, or its place is a function.
     """
     for name, kind, properties in template.resources():
         place = properties.get(PLACES.get(kind, ""))
@@ -117,7 +101,7 @@ def nested(template: Template) -> Iterator[Template]:
 
 
 def all_of(template: Template) -> Iterator[Template]:
-    """A template and whatever is nested in it, but for what is nested in ActOnce's."""
+    """A template and all that is nested in it, but nothing that is nested in ActOnce's."""
     yield template
     if not template.is_actonce:
         for one in nested(template):
@@ -125,12 +109,12 @@ def all_of(template: Template) -> Iterator[Template]:
 
 
 def is_actonce(body: Mapping[str, Any]) -> bool:
-    """Whether a template is ActOnce's, as it was written or as sam has built it."""
+    """Whether a template is ActOnce's, as it was written or as sam built it."""
     return "ActOnce" in _mapping(body.get("Mappings"))
 
 
 def value_of(value: Any, values: Mapping[str, str]) -> str | None:
-    """A property's value where it is written out, or a parameter's; None: CloudFormation knows it.
+    """A property's value if it is a literal or a parameter; None if only CloudFormation knows it.
 
     Args:
         value: as the template has it.

@@ -1,4 +1,4 @@
-"""Whether a stack's parameters can be what is asked for: what can be known before a deployment."""
+"""Checks a stack's parameters before a deployment."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,18 +6,18 @@ from actonce.embedded import nesting
 from actonce.terminal.errors import WrongUse
 
 HERE = {"StragglerMarginSeconds": {"MinValue": 1, "AllowedValues": []}}
-"""What ActOnce's template allows on the embedded AWS besides: there no cold start takes 10 s."""
+"""What ActOnce's template also allows on the embedded AWS, where no cold start takes 10 s."""
 
 
 def check(given: Mapping[str, str], templates: Sequence[nesting.Template]) -> None:
-    """Whether each is a parameter of one of the templates, and may have its value.
+    """Check that each is a parameter of one of the templates, and may have its value.
 
     Args:
         given: by name.
         templates: the first that declares a parameter counts.
 
     Raises:
-        WrongUse: one is unknown, or its value is none that its template allows.
+        WrongUse: one is unknown, or its template does not allow its value.
     """
     for name, value in given.items():
         one = next((one for one in templates if name in one.parameters), None)
@@ -27,7 +27,7 @@ def check(given: Mapping[str, str], templates: Sequence[nesting.Template]) -> No
                 f"{templates[0].file.name} has no parameter {name!r}; it has {', '.join(known)}."
             )
         declared = {**one.parameters[name], **(HERE.get(name, {}) if one.is_actonce else {})}
-        # CloudFormation's own judgement, as the embedded one has it; half a second to import.
+        # Judged as the embedded CloudFormation does; it takes half a second to import.
         from ministack.services.cloudformation import engine  # noqa: PLC0415
 
         try:

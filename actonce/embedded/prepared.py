@@ -1,8 +1,8 @@
-"""A team's project, prepared for `sam build` on this machine; what is theirs is not touched.
+"""Prepares copies of a project's templates for `sam build` on this machine.
 
-Copies of their templates say absolute paths, and wherever theirs name a runtime in Python that of
-the Python that runs this: sam looks for the interpreter that the runtime is named after, and the
-embedded AWS runs them with this one.
+The copies have absolute paths, and this Python's runtime in place of any other of Python: sam looks
+for the interpreter that a runtime is named after, and the embedded AWS runs functions by this one.
+The project itself does not change.
 """
 
 import re
@@ -34,7 +34,7 @@ _PATHS = frozenset(
         "TemplateURL",
     }
 )
-"""Where a template names what lies beside it."""
+"""Properties that name a file or folder beside the template."""
 
 _PYTHON = re.compile(r"python3\.[0-9]+")
 _RUNTIME = f"python3.{sys.version_info.minor}"
@@ -60,10 +60,10 @@ def prepare(template: Template, folder: Path) -> tuple[Path, list[str]]:
 
     Args:
         template: the project's outermost.
-        folder: for the copies; what it holds is thrown away.
+        folder: for the copies; it is emptied first.
 
     Returns:
-        The copy of the outermost, and sentences for the person.
+        The copy of the outermost, and sentences for the person about what differs.
     """
     shutil.rmtree(folder, ignore_errors=True)
     target = folder / "template.yaml"
@@ -103,18 +103,18 @@ def _copy(template: Template, target: Path) -> Iterator[str]:
 
 
 def _beside(folder: Path, value: Any) -> Path | None:
-    """What a value names that lies beside the template; None if it names nothing there."""
+    """The path beside the template that a value names; None if there is none."""
     if not isinstance(value, str) or not value:
         return None
     try:
         there = (folder / value).resolve()
         return there if there.exists() else None
-    except (OSError, ValueError):  # no path at all
+    except (OSError, ValueError):  # it is no path
         return None
 
 
 def _entries(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every entry of every mapping in a value: the mapping, and the name in it."""
+    """Every entry of every mapping in a value, as the mapping and the entry's name."""
     if isinstance(value, dict):
         for name in list(value):
             if name in value:

@@ -47,7 +47,7 @@ def run(arguments: list[str], paths: Paths, **variables: str) -> None:
     Args:
         arguments: after `sam`.
         paths: of the embedded AWS; its output is added to `deploy_log`.
-        variables: of its environment, besides.
+        variables: more of its environment.
 
     Raises:
         Failed: it did not succeed.
@@ -58,8 +58,8 @@ def run(arguments: list[str], paths: Paths, **variables: str) -> None:
         answer = subprocess.run(
             [sys.executable, "-m", "samcli", *arguments],
             env=environment(**variables),
-            # sam keeps dependencies below the folder that it runs in, and there removes those of
-            # every other build.
+            # sam keeps dependencies below the folder that it runs in, and removes those of every
+            # other build there.
             cwd=paths.home,
             stdin=subprocess.DEVNULL,
             stdout=opened,
@@ -72,14 +72,14 @@ def run(arguments: list[str], paths: Paths, **variables: str) -> None:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """What sam runs in: nothing of the user's that is of AWS, least of all credentials."""
+    """Sam's environment: the user's, without what concerns AWS, credentials included."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return {
         **kept,
         **EMBEDDED_CREDENTIALS,
         "AWS_DEFAULT_REGION": EMBEDDED_REGION,
         "SAM_CLI_TELEMETRY": "0",
-        "SAM_CLI_POLL_DELAY": "0.2",  # seconds; 5 are for an AWS that many people ask
+        "SAM_CLI_POLL_DELAY": "0.2",  # seconds; the default of 5 spares AWS
         # sam looks for the interpreter that the runtime is named after.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         **variables,

@@ -1,8 +1,8 @@
 """Runs a function in a container by `sam local invoke`, against the embedded AWS.
 
-What sam build wrote is taken as it is, with three things said that `sam local` cannot know: which
-runtime the package was built for, the variables that the deployed function has, and where the
-container reaches the embedded AWS.
+It runs what `sam build` wrote, and adds three things that `sam local` cannot know: the runtime that
+the package was built for, the variables of the deployed function, and where the container reaches
+the embedded AWS.
 """
 
 import json
@@ -43,7 +43,7 @@ class Answer:
 def invoke(  # noqa: PLR0913 - where it runs, and what
     paths: Paths, state: State, stack: Stack, function: str, event: Path, say: Say
 ) -> Answer:
-    """Give an event to a function in a container. What it logs goes to standard error.
+    """Invoke a function in a container. What it logs goes to standard error.
 
     Args:
         paths: of the embedded AWS, with what sam build wrote.
@@ -51,7 +51,7 @@ def invoke(  # noqa: PLR0913 - where it runs, and what
         stack: deployed there.
         function: its logical name in template.yaml, such as `StarterFunction`.
         event: file with the event, JSON.
-        say: told what is run.
+        say: is called with the command.
 
     Raises:
         WrongUse: no such function or no such event file.
@@ -65,11 +65,11 @@ def invoke(  # noqa: PLR0913 - where it runs, and what
         raise WrongUse(f"template.yaml has no {function!r}; it has {', '.join(sorted(variables))}.")
     with (
         reachable_from_containers(state.port, _gateway()) as address,
-        # Beside what was built, whose places it names.
+        # Beside what was built, because its paths are relative.
         tempfile.NamedTemporaryFile("w", dir=paths.build, suffix=".yaml") as template,
     ):
         built = (paths.build / "template.yaml").read_text()
-        template.write(told_variables(built, variables, f"http://{address}"))
+        template.write(with_variables(built, variables, f"http://{address}"))
         template.flush()
         arguments = ["local", "invoke", function, "--event", str(event.resolve())]
         arguments += ["--template", template.name]
@@ -78,8 +78,8 @@ def invoke(  # noqa: PLR0913 - where it runs, and what
         say(f"sam {shlex.join(arguments)}")
         run = subprocess.run(
             [sys.executable, "-m", "samcli", *arguments],
-            # SAM asks STS who calls, and hands Region and credentials to the container; what of the
-            # template's variables it has itself it would hand on, too.
+            # SAM asks STS who calls, and passes Region and credentials to the container. It would
+            # also pass on its own value of any variable that the template declares.
             env=sam.environment(AWS_ENDPOINT_URL_STS=state.endpoint_url),
             cwd=paths.stack,
             stdin=subprocess.DEVNULL,
@@ -103,10 +103,10 @@ def deployed_variables(stack: Stack) -> dict[str, dict[str, str]]:
     return variables
 
 
-def told_variables(
+def with_variables(
     built: str, variables: Mapping[str, Mapping[str, str]], endpoint_url: str
 ) -> str:
-    """The template that `sam local` is given: it hands a container what is declared there.
+    """The template for `sam local`, which gives a container the variables that it declares.
 
     Args:
         built: the template that sam build wrote.
@@ -117,8 +117,8 @@ def told_variables(
     template["Parameters"]["PythonRuntime"]["Default"] = f"python3.{sys.version_info.minor}"
     for name, values in variables.items():
         properties = template["Resources"][name]["Properties"]
-        told = {**values, "AWS_ENDPOINT_URL": endpoint_url}
-        properties.setdefault("Environment", {})["Variables"] = told
+        given = {**values, "AWS_ENDPOINT_URL": endpoint_url}
+        properties.setdefault("Environment", {})["Variables"] = given
     return yaml.safe_dump(template, sort_keys=False)
 
 

@@ -1,4 +1,4 @@
-"""Starts the server that is the embedded AWS, and ends it; `server` is its process."""
+"""Starts and stops the process that is the embedded AWS, which runs `server`."""
 
 import contextlib
 import errno
@@ -21,9 +21,9 @@ def start(paths: Paths, port: int, parameters: dict[str, str]) -> State:
     """Start it, with nothing deployed on it.
 
     Args:
-        paths: where it keeps its things.
-        port: to listen on; 0 for that of the last time, or a free one.
-        parameters: to be remembered with it.
+        paths: of the embedded AWS.
+        port: to listen on; 0 for the last port, or a free one.
+        parameters: of the stack, to be remembered.
 
     Raises:
         WrongUse: the port is taken.
@@ -57,7 +57,7 @@ def stop(paths: Paths, pid: int) -> None:
 
 
 def require_free(port: int) -> None:
-    """Whether a port may be listened on; 0 may.
+    """Check that a port is free; 0 is.
 
     Raises:
         WrongUse: it is taken.
@@ -67,7 +67,7 @@ def require_free(port: int) -> None:
 
 
 def write(paths: Paths, state: State) -> None:
-    """Write down what runs, whole or not at all."""
+    """Save what runs, atomically."""
     temporary = paths.state.with_suffix(".new")
     temporary.write_text(json.dumps(asdict(state), indent=2))
     temporary.replace(paths.state)
@@ -103,7 +103,7 @@ def _start_once(paths: Paths, port: int, parameters: dict[str, str]) -> State | 
 
 
 def _server_environment(paths: Paths, port: int) -> dict[str, str]:
-    """The functions inherit it: nothing of the user's, least of all credentials."""
+    """What functions inherit: nothing of the user's environment, least of all credentials."""
     names = ("PATH", "HOME", "LANG")
     keep = {name: os.environ[name] for name in names if name in os.environ}
     return (
@@ -140,7 +140,7 @@ def _is_free(port: int) -> bool:
 
 
 def port_of_last_time(paths: Paths) -> int:
-    """What others may still be told to use; 0 where there is none, or it is taken by now."""
+    """The port that other programs may still use; 0 if there is none, or it is taken by now."""
     try:
         port = int(paths.port.read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What a person is told of an error that AWS, or the way to it, has made: one sentence."""
+"""Says in one sentence what AWS, or the network on the way to it, answered with an error."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ from botocore.parsers import ResponseParserError
 from actonce.terminal.errors import Failed
 from actonce_core.transient import error_code
 
-_GONE: Final = frozenset(
+_MISSING: Final = frozenset(
     {
         "AWS.SimpleQueueService.NonExistentQueue",
         "QueueDoesNotExist",
@@ -23,7 +23,6 @@ _GONE: Final = frozenset(
         "StateMachineDoesNotExist",
     }
 )
-"""Codes by which a service says that it has no such queue, table, function or state machine."""
 
 _SERVER_ERROR: Final = 500
 
@@ -40,13 +39,12 @@ _FORBIDDEN: Final = _EXPIRED | {
 
 
 def told_of(error: Exception) -> str | None:
-    """What to tell of it; None: neither AWS nor the way to it has made it."""
+    """The sentence; None if the error is not one of AWS or of the network."""
     told = f"AWS: {error}"
     if isinstance(error, ClientError):
-        code = error.response.get("Error", {}).get("Code")
-        if code in _GONE:
+        if is_missing(error):
             told += " The stack, or a part of it, may be gone: actonce status looks."
-        if code in _EXPIRED:
+        if error.response.get("Error", {}).get("Code") in _EXPIRED:
             told += " The credentials have expired: get new ones, as by aws sso login."
         return told
     if isinstance(error, EndpointConnectionError | ConnectionClosedError):
@@ -54,22 +52,27 @@ def told_of(error: Exception) -> str | None:
     return told if isinstance(error, BotoCoreError | ResponseParserError) else None
 
 
+def is_missing(error: ClientError) -> bool:
+    """Whether a service says that it has no such queue, table, function or state machine."""
+    return error.response.get("Error", {}).get("Code") in _MISSING
+
+
 def is_forbidden(error: Exception) -> bool:
-    """Whether AWS says that who asks may not: the next call would be told the same."""
+    """Whether AWS denies access, as it would the next call."""
     return isinstance(error, ClientError) and error_code(error) in _FORBIDDEN
 
 
 def error_text(error: Exception) -> str:
-    """An error in one sentence, for whoever goes on without what it kept from them."""
+    """An error in one sentence, for code that goes on without what failed."""
     if isinstance(error, Failed):
         return str(error)
     return told_of(error) or f"{type(error).__name__}: {error}"
 
 
 def may_be_done(error: Exception) -> bool:
-    """Whether what was asked for may have been done all the same: no answer came that says no.
+    """Whether AWS may have done it all the same, because no answer says that it did not.
 
-    Of several attempts the last one's error is told, so also where nobody was reached by that.
+    The error is that of the last attempt. An earlier one may have reached AWS.
     """
     if isinstance(error, ClientError):
         return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= _SERVER_ERROR

@@ -1,7 +1,7 @@
-"""What a command talks to: AWS or the embedded AWS, and the ActOnce stack that is meant there.
+"""Clients of AWS or of the embedded AWS, and the ActOnce stack that a command works on.
 
 A team nests ActOnce in its own template (docs/adopting.md), and knows its own stack's name, not the
-one that CloudFormation makes for what is nested. Of two, `PARENT/LogicalId` says which.
+name that CloudFormation gives the nested one. `PARENT/LogicalId` names one of several.
 """
 
 import functools
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import boto3
 import botocore.session
@@ -43,7 +43,7 @@ _CLIENT_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 5},
 )
 
-# To be told who asks is worth little waiting: STS cannot be reached from every network.
+# Not worth a long wait: STS cannot be reached from every network.
 _CALLER_CONFIG = Config(connect_timeout=2, read_timeout=3, retries={"total_max_attempts": 1})
 
 _IF_EMBEDDED = (
@@ -68,7 +68,7 @@ _TABLES = ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable")
 
 
 def embedded_variables(endpoint_url: str) -> dict[str, str]:
-    """The usual variables that point at the embedded AWS which listens there."""
+    """The usual variables, for the embedded AWS at that address."""
     return EMBEDDED_CREDENTIALS | {
         "AWS_ENDPOINT_URL": endpoint_url,
         "AWS_DEFAULT_REGION": EMBEDDED_REGION,
@@ -78,20 +78,20 @@ def embedded_variables(endpoint_url: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, as AWS knows them: the account's number, and an ARN."""
+    """Whose credentials are used: the account's number, and an ARN."""
 
     account: str
     arn: str
 
 
-@dataclass(slots=True)
+@dataclass
 class Aws:
     """Makes clients, one per service.
 
     Args:
-        endpoint_url: of the embedded AWS, whose keys and Region are used whatever the variables
-            say; None for what the usual variables say.
-        profile: whose credentials; None for what the usual variables say.
+        endpoint_url: of the embedded AWS, which is used with its own keys and Region; None for what
+            the usual variables say.
+        profile: of the credentials; None for what the usual variables say.
         region: None for what the usual variables and files say.
     """
 
@@ -99,7 +99,6 @@ class Aws:
     profile: str | None = None
     region: str | None = None
     _clients: dict[str, Any] = field(default_factory=dict, repr=False)
-    _callers: list[Caller | None] = field(default_factory=list, repr=False)
 
     def client(self, service: str) -> Any:
         """The client of a service.
@@ -113,14 +112,24 @@ class Aws:
         return self._clients[service]
 
     def fresh(self, service: str, config: Config = _CLIENT_CONFIG) -> Any:
-        """A client of its own, for who wants other time-outs, or no call made twice.
+        """A new client, for other time-outs or without retries.
 
         Raises:
             WrongUse: no Region is set.
             Failed: no such profile, or AWS cannot be reached.
         """
         try:
-            return self._make(service, config)
+            if self.endpoint_url is not None:
+                return _without_profile().client(  # type: ignore[call-overload]
+                    service,
+                    endpoint_url=self.endpoint_url,
+                    region_name=EMBEDDED_REGION,
+                    aws_access_key_id=EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
+                    aws_secret_access_key=EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+                    config=config,
+                )
+            make = boto3.client if self.profile is None else _of_profile(self.profile).client
+            return make(service, region_name=self.region, config=config)  # type: ignore[call-overload]
         except NoRegionError as error:
             raise WrongUse(_NO_REGION) from error
         except ProfileNotFound as error:
@@ -137,30 +146,13 @@ class Aws:
         """
         return str(self.client("cloudformation").meta.region_name)
 
+    @functools.cached_property
     def caller(self) -> Caller | None:
-        """Who asks; None: that cannot be known. It is asked once.
+        """Whose credentials are used; None if AWS does not say. Asks AWS once.
 
         Raises:
-            Failed: there are no credentials, without which nothing else can be asked either.
+            Failed: there are no credentials.
         """
-        if not self._callers:
-            self._callers.append(self._caller())
-        return self._callers[0]
-
-    def now(self) -> datetime:
-        """The moment, by AWS's own clock, to the second.
-
-        Raises:
-            Failed: it does not tell.
-            ClientError: it says no.
-        """
-        answer = self.client("sts").get_caller_identity()
-        told = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
-        if told is None:
-            raise Failed("AWS does not say what time it is: something in between took it away.")
-        return parsedate_to_datetime(told)
-
-    def _caller(self) -> Caller | None:
         try:
             answer = self.fresh("sts", _CALLER_CONFIG).get_caller_identity()
         except (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError) as error:
@@ -169,23 +161,23 @@ class Aws:
             return None
         return Caller(answer["Account"], answer["Arn"])
 
-    def _make(self, service: str, config: Config) -> Any:
-        if self.endpoint_url is not None:
-            return _without_profile().client(  # type: ignore[call-overload]
-                service,
-                endpoint_url=self.endpoint_url,
-                region_name=EMBEDDED_REGION,
-                aws_access_key_id=EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
-                aws_secret_access_key=EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-                config=config,
-            )
-        make = boto3.client if self.profile is None else _of_profile(self.profile).client
-        return make(service, region_name=self.region, config=config)  # type: ignore[call-overload]
+    def now(self) -> datetime:
+        """The time by AWS's clock, to the second.
+
+        Raises:
+            Failed: AWS's answer has no time.
+            ClientError: AWS refuses.
+        """
+        answer = self.client("sts").get_caller_identity()
+        told = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+        if told is None:
+            raise Failed("AWS does not say what time it is: something in between took it away.")
+        return parsedate_to_datetime(told)
 
 
 @functools.cache
 def _without_profile() -> boto3.Session:
-    """For the embedded AWS, which a profile that is named and not there must not stop."""
+    """For the embedded AWS, which works even if AWS_PROFILE names a profile that is missing."""
     nothing = {"profile": (None, None, None, None)}
     return boto3.Session(botocore_session=botocore.session.Session(session_vars=nothing))
 
@@ -196,7 +188,7 @@ def _of_profile(name: str) -> boto3.Session:
 
 
 class _Output:
-    """An output of the stack, by its name; a KeyError where the stack has none of it."""
+    """An output of the stack, by its name; a KeyError if the stack does not have it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -205,8 +197,8 @@ class _Output:
         return stack.outputs[self._name]
 
 
-class _Perhaps:
-    """An output that only some stacks have; else None."""
+class _OptionalOutput:
+    """An output that only some stacks have; None for the others."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -215,16 +207,30 @@ class _Perhaps:
         return stack.outputs.get(self._name)
 
 
+Client = TypeVar("Client")
+
+
+class _Client(Generic[Client]):
+    """The client of a service."""
+
+    def __init__(self, service: str) -> None:
+        self._service = service
+
+    def __get__(self, stack: "Stack", _: type) -> Client:
+        client: Client = stack.aws.client(self._service)
+        return client
+
+
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A deployed stack: its name, its outputs, and clients for what it is made of.
+    """A deployed stack: its name, its outputs, and clients for its services.
 
     Attributes:
-        name: CloudFormation's: its name, or its ARN where it is nested in a team's own.
-        outputs: by name; of the stack that it is nested in as well, if they are `OF_THE_AUDIT`.
+        name: for CloudFormation: its name, or its ARN if it is nested.
+        outputs: by name; also those of `OF_THE_AUDIT` that the stack around it has.
         path: see `called`.
         options: what a command line needs to work on this stack; see `endpoint.options`.
-        where: the line in which the person was told where it works; see `endpoint.line`.
+        where: the line that tells the person where a command works; see `endpoint.line`.
     """
 
     aws: Aws
@@ -234,33 +240,39 @@ class Stack:
     options: str = ""
     where: str = ""
 
+    dynamodb: "ClassVar[_Client[DynamoDBClient]]" = _Client("dynamodb")
+    lambda_: "ClassVar[_Client[LambdaClient]]" = _Client("lambda")
+    logs: "ClassVar[_Client[CloudWatchLogsClient]]" = _Client("logs")
+    sqs: "ClassVar[_Client[SQSClient]]" = _Client("sqs")
+    stepfunctions: "ClassVar[_Client[SFNClient]]" = _Client("stepfunctions")
+
     requests_queue = _Output("RequestsQueueUrl")
     unstarted_queue = _Output("UnstartedQueueUrl")
     dead_letter_queue = _Output("DeadLetterQueueUrl")
     fingerprints_table = _Output("FingerprintsTableName")
-    ledger_table = _Perhaps("LedgerTableName")
-    """Of ledger and lease; None where executions are started."""
+    ledger_table = _OptionalOutput("LedgerTableName")
+    """Of a ledger or a lease; None if the stack starts executions."""
     appointments_table = _Output("AppointmentsTableName")
-    """Which only the example has."""
+    """Only the example has it."""
     effect_function = _Output("EffectFunctionArn")
-    """What performs effects, by name or ARN; none where a lock's consumer does, the example."""
-    find_function = _Perhaps("FindFunctionArn")
-    """What looks up effects, by name or ARN; None where a person does."""
+    """What performs effects, by name or ARN; missing if a lock's consumer performs the example."""
+    find_function = _OptionalOutput("FindFunctionArn")
+    """What looks up effects, by name or ARN; None if a person has to."""
     state_machine = _Output("ProcessMessageArn")
-    """Which only a stack that starts executions has."""
+    """Only a stack that starts executions has it."""
     starter_function = _Output("StarterFunctionName")
-    """What the queue feeds: StarterFunction, or ConsumerFunction in its place."""
+    """The function that the queue feeds: StarterFunction or ConsumerFunction."""
     starter_log_group = _Output("StarterLogGroupName")
-    version = _Perhaps("ActOnceVersion")
-    """Of the release that it was deployed from; None: one that did not say it yet."""
+    version = _OptionalOutput("ActOnceVersion")
+    """Of the release that it was deployed from; None for a release before this output."""
 
     @classmethod
     def find(cls, aws: Aws, name: str) -> "Stack":
-        """The ActOnce stack that is named, or the only one nested in what is named.
+        """The ActOnce stack of that name, or the only one nested in the stack of that name.
 
         Raises:
-            WrongUse: no stack can have this name; or several are nested in it, which are said.
-            Failed: there is none, or AWS says no.
+            WrongUse: no stack can have this name; or several are nested in it, which are named.
+            Failed: there is none, or AWS refuses.
         """
         found = cls.find_all(aws, name)
         if len(found) > 1:
@@ -273,11 +285,11 @@ class Stack:
 
     @classmethod
     def find_all(cls, aws: Aws, name: str) -> "list[Stack]":
-        """Every ActOnce stack that is named, or nested in what is named; one at least.
+        """The ActOnce stack of that name, or all that are nested in it; one at least.
 
         Raises:
             WrongUse: no stack can have this name.
-            Failed: there is none, or AWS says no.
+            Failed: there is none, or AWS refuses.
         """
         root, *inside = [name] if name.startswith("arn:") else name.split("/")
         if not (_NAME.fullmatch(root) or _ARN.fullmatch(root)):
@@ -288,7 +300,7 @@ class Stack:
         above: dict[str, str] = {}
         try:
             for logical_id in inside:
-                above = _outputs(aws, root)
+                above = outputs_of(aws, root)
                 root = _resources(aws, root, _NESTED).get(logical_id, "")
                 if not root:
                     raise Failed(f"There is no stack {name!r} here: {logical_id!r} is not nested.")
@@ -309,7 +321,7 @@ class Stack:
 
     @property
     def called(self) -> str:
-        """As a person names it: `shop`, or `shop/Once` where it is nested in theirs."""
+        """As a person names it: `shop`, or `shop/Once` if it is nested."""
         return self.path or self.name
 
     @property
@@ -318,33 +330,8 @@ class Stack:
         return self.name.rpartition(":stack/")[2].partition("/")[0]
 
     @property
-    def sqs(self) -> "SQSClient":
-        """Client of SQS."""
-        return self.aws.client("sqs")  # type: ignore[no-any-return]
-
-    @property
-    def stepfunctions(self) -> "SFNClient":
-        """Client of Step Functions."""
-        return self.aws.client("stepfunctions")  # type: ignore[no-any-return]
-
-    @property
-    def dynamodb(self) -> "DynamoDBClient":
-        """Client of DynamoDB."""
-        return self.aws.client("dynamodb")  # type: ignore[no-any-return]
-
-    @property
-    def logs(self) -> "CloudWatchLogsClient":
-        """Client of CloudWatch Logs."""
-        return self.aws.client("logs")  # type: ignore[no-any-return]
-
-    @property
-    def lambda_(self) -> "LambdaClient":
-        """Client of Lambda."""
-        return self.aws.client("lambda")  # type: ignore[no-any-return]
-
-    @property
     def region_and_account(self) -> tuple[str, str]:
-        """Where the stack is, and whose."""
+        """The Region that the stack is in, and its account."""
         region, account = self.outputs["AlarmTopicArn"].split(":")[3:5]
         return region, account
 
@@ -359,11 +346,9 @@ class Stack:
         return "AppointmentsTableName" in self.outputs
 
     def is_replaced(self) -> bool:
-        """Whether the stack that was found is gone, or another has its name; AWS is asked."""
+        """Ask AWS whether the stack that was found is gone, or another has its name."""
         try:
-            (now,) = self.aws.client("cloudformation").describe_stacks(StackName=self.name)[
-                "Stacks"
-            ]
+            now = described(self.aws, self.name)
         except ClientError as error:
             if error.response["Error"]["Code"] == "ValidationError":
                 return True
@@ -374,16 +359,15 @@ class Stack:
         return is_other or now["StackStatus"].startswith("DELETE")
 
     def created_at(self) -> datetime:
-        """When the stack was made (UTC); AWS is asked."""
-        answer = self.aws.client("cloudformation").describe_stacks(StackName=self.name)
-        made: datetime = answer["Stacks"][0]["CreationTime"]
+        """Ask AWS when the stack was created (UTC)."""
+        made: datetime = described(self.aws, self.name)["CreationTime"]
         return made.astimezone(UTC)
 
     def tables(self) -> dict[str, str]:
-        """Names of DynamoDB's tables, by logical id; AWS is asked.
+        """Ask AWS for the names of DynamoDB's tables, by logical id.
 
-        Of the outermost stack, a team's, and of what is nested there, `Nested/LogicalId`. ActOnce's
-        own memory is left out: no effect is in it.
+        They are those of the outermost stack, a team's, and of what is nested in it, by
+        `Nested/LogicalId`, without ActOnce's own memory, which has no effects.
         """
         root = _ARN.match(self.called)
         named = root[0] if root else self.called.partition("/")[0]
@@ -395,9 +379,17 @@ class Stack:
         return f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}"
 
 
-def _outputs(aws: Aws, name: str) -> dict[str, str]:
-    (described,) = aws.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
-    return {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
+def described(aws: Aws, name: str) -> dict[str, Any]:
+    """What CloudFormation says of a stack, by its name or ARN."""
+    answer: dict[str, Any] = aws.client("cloudformation").describe_stacks(StackName=name)
+    (stack,) = answer["Stacks"]
+    return dict(stack)
+
+
+def outputs_of(aws: Aws, name: str) -> dict[str, str]:
+    """A stack's outputs, by name."""
+    outputs = described(aws, name).get("Outputs", [])
+    return {one["OutputKey"]: one["OutputValue"] for one in outputs}
 
 
 def _within(
@@ -407,8 +399,8 @@ def _within(
     above: Mapping[str, str],
     depth: int = 0,
 ) -> Iterator[Stack]:
-    """`above` has the outputs of the stack that this one is nested in."""
-    outputs = _outputs(aws, name)
+    """The ActOnce stacks in a stack; `above` has the outputs of the stack around it."""
+    outputs = outputs_of(aws, name)
     if "UnstartedQueueUrl" in outputs:
         of_the_audit = {one: above[one] for one in OF_THE_AUDIT if one in above}
         yield Stack(aws, name, of_the_audit | outputs, path)
@@ -428,13 +420,13 @@ def _tables_within(
 
 
 def _resources(aws: Aws, name: str, types: Collection[str]) -> dict[str, str]:
-    """What a stack itself has of these types: physical ids by logical ones."""
+    """A stack's own resources of these types: physical ids by logical ids."""
     pages = aws.client("cloudformation").get_paginator("list_stack_resources")
     return {
         one["LogicalResourceId"]: one["PhysicalResourceId"]
         for page in pages.paginate(StackName=name)
         for one in page["StackResourceSummaries"]
-        # One that is not made yet has none.
+        # A resource that is not created yet has no physical id.
         if one["ResourceType"] in types
         and one.get("PhysicalResourceId")
         and one["ResourceStatus"] != "DELETE_COMPLETE"

@@ -1,4 +1,4 @@
-"""Where the embedded AWS keeps its things, which stack it deploys, and whether it runs."""
+"""The embedded AWS's folder, the stack that it deploys, and whether it runs."""
 
 import json
 import os
@@ -18,7 +18,7 @@ _PREPARED = "prepared"
 
 
 class _Below:
-    """What lies below the home."""
+    """A path below the home."""
 
     def __init__(self, *parts: str) -> None:
         self._parts = parts
@@ -29,11 +29,11 @@ class _Below:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Everything lies under one folder.
+    """The paths of an embedded AWS, all below one folder.
 
     Attributes:
         home: the folder.
-        stack: where the template.yaml is that is built and deployed.
+        stack: the folder of the template.yaml that is built and deployed.
         is_project: whether that is a team's own, with ActOnce nested in it.
     """
 
@@ -46,7 +46,7 @@ class Paths:
     state = _Below("embedded.json")
     """What runs, where, with which parameters (JSON)."""
     port = _Below("port")
-    """The port of the last time."""
+    """The last port."""
     lock = _Below("lock")
     """Held while the embedded AWS is brought up or down."""
     server_log = _Below("ministack.log")
@@ -56,33 +56,33 @@ class Paths:
     build = _Below("build")
     """The output of sam build, and beside its templates those for the embedded AWS."""
     built_of = _Below("build", "sources.sha256")
-    """The digest of the sources that were built; sam removes it when it begins to build."""
+    """The digest of the sources that were built; sam removes it when a build begins."""
     build_cache = _Below("build-cache")
     """The cache of sam build."""
     runtime = _Below("runtime")
-    """What AWS's Python runtime brings to a function: its client and boto3, nothing else."""
+    """What AWS's Python runtime brings: its client and boto3."""
     temporary = _Below("tmp")
     """MiniStack's own temporary files, the functions' unpacked code among them."""
     bytecode = _Below("tmp", "bytecode")
-    """What the functions' processes compile."""
+    """The bytecode of the functions."""
     faults = _Below("faults")
-    """The demo's fault injection: its wrapper, its plan, what of it was used."""
+    """The plan of faults, and which of them were met."""
     sent = _Below("sent")
     """The `sent` stream that the demo writes."""
     demo = _Below("demo.json")
-    """What the demo did on the embedded AWS that runs, if it did (JSON)."""
+    """Which server a demo started (JSON)."""
     records = _Below("records")
     """The streams of the demo's run, and their audit."""
 
     @classmethod
     def default(cls) -> "Paths":
-        """Of the project that this is run in, else of this package.
+        """Those of the project around the current folder, else of this package.
 
-        A folder is a project in which `actonce init` or `actonce up --project` was run.
+        A folder is a project if `actonce init` or `actonce up --project` ran in it.
 
-        `.actonce/` lies in the project, or in the clone. What a wheel brought has no folder to
-        write to: there it is the nearest that is above the current folder, or a new one in it. The
-        variable `ACTONCE_DIR` names another.
+        `.actonce/` is in the project, or in the clone. A wheel has no folder to write to, so there
+        it is the nearest one above the current folder, or a new one in it. The variable
+        `ACTONCE_DIR` names another.
         """
         here = _here()
         project = project_above(here) or next(
@@ -96,14 +96,14 @@ class Paths:
 
     @classmethod
     def of_project(cls, folder: Path) -> "Paths":
-        """Of a team's own SAM project; `.actonce/` lies in it, or where `ACTONCE_DIR` says."""
+        """Those of a team's SAM project; `.actonce/` is in it, or where `ACTONCE_DIR` says."""
         named = os.environ.get("ACTONCE_DIR")
         project = folder.resolve()
         return cls(Path(named).resolve() if named else project / _HOME, project, is_project=True)
 
     @property
     def was_up(self) -> bool:
-        """Whether it is a project's folder, in which it was brought up."""
+        """Whether this is a project's folder, and `actonce up --project` ran in it."""
         return self.is_project and (self.stack / _HOME / _PREPARED).is_dir()
 
 
@@ -123,7 +123,7 @@ def _nearest(here: Path) -> Path:
 class State:
     """What `embedded.json` says; written when the server runs, `deployed` when the stack does.
 
-    `project` is whose template is deployed: a team's folder, or empty for the stack alone.
+    `project` is the folder of the team whose template is deployed; empty for the stack alone.
     """
 
     pid: int
@@ -139,7 +139,7 @@ class State:
 
 
 def read_state(paths: Paths) -> State | None:
-    """The embedded AWS that was brought up in this folder and not stopped, running or not."""
+    """The embedded AWS that was started in this folder and not stopped; it may have crashed."""
     try:
         return State(**json.loads(paths.state.read_text()))
     except (OSError, ValueError, TypeError):
@@ -153,7 +153,7 @@ def running(paths: Paths) -> State | None:
 
 
 def answers(state: State) -> bool:
-    """Whether the server does."""
+    """Whether the server answers."""
     try:
         with urllib.request.urlopen(  # noqa: S310 - loopback
             f"{state.endpoint_url}/_ministack/health", timeout=5
@@ -164,7 +164,7 @@ def answers(state: State) -> bool:
 
 
 def is_server(pid: int) -> bool:
-    """Whether the process is our server, and not another that got its number."""
+    """Whether the process is our server, and not another with the same number."""
     try:
         os.kill(pid, 0)
     except OSError:

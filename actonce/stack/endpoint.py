@@ -1,8 +1,8 @@
 """Where a command works: on the embedded AWS of this folder, at an endpoint, or on AWS.
 
-The rule, as plain functions over what was said, the variables and what runs. What only one
-account knows is never asked of whatever credentials happen to be there: an embedded AWS
-that is up, or was, is meant until somebody says otherwise.
+The rule, as plain functions of the options, the variables and what runs. A command never goes to
+AWS just because credentials happen to be there: an embedded AWS that is up, or was, is meant until
+somebody says otherwise.
 """
 
 import ipaddress
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from actonce.terminal.errors import Failed, WrongUse
 
 DEFAULT_STACK = "actonce"
-"""The stack's name where nobody says another; on the embedded AWS it has no other."""
+"""The stack's name if nobody gives another; on the embedded AWS it has no other."""
 
 ENDPOINT = "AWS_ENDPOINT_URL"
 STACK_NAME = "ACTONCE_STACK_NAME"
@@ -23,7 +23,7 @@ STACK_NAME = "ACTONCE_STACK_NAME"
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a person said of it on the command line; see the options of the same names.
+    """A command line's options of the same names.
 
     Attributes:
         embedded: True for `--embedded`, False for `--aws`, None for neither.
@@ -39,17 +39,17 @@ class Chosen:
 
     @property
     def of_aws(self) -> dict[str, str]:
-        """What was said that only AWS has, by the options."""
+        """The options that only AWS has, and their values."""
         told = {"--config-env": self.config_env, "--profile": self.profile, "--region": self.region}
         return {option: value for option, value in told.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """What samconfig.toml says of one environment.
+    """What samconfig.toml says about one environment.
 
     Attributes:
-        section: where it says that, for a person: `[prod] of samconfig.toml`.
+        section: for a person: `[prod] of samconfig.toml`.
         said: those of `stack_name`, `region` and `profile` that it has.
     """
 
@@ -59,11 +59,11 @@ class Configured:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The embedded AWS that was brought up in this folder.
+    """The embedded AWS that was started in this folder.
 
     Attributes:
-        folder: where it keeps its things.
-        endpoint_url: where it listens; None: it was not stopped, and does not answer.
+        folder: its home.
+        endpoint_url: where it listens; None if it was not stopped, and does not answer.
     """
 
     folder: Path
@@ -76,12 +76,12 @@ class Place:
 
     Attributes:
         endpoint_url: None for AWS's own endpoints.
-        is_embedded: it is the embedded AWS of this folder.
+        is_embedded: whether it is the embedded AWS of this folder.
         profile: None for what the usual variables and files say.
         region: likewise.
-        shown_profile: the profile that credentials may come from, to be told of.
-        stack: the stack's name, where a command wants one.
-        by_file: what of this samconfig.toml says, and where; empty: nothing.
+        shown_profile: the profile that a person is told, from which credentials may come.
+        stack: the stack's name.
+        by_file: which of these samconfig.toml says, and in which section; empty if none.
     """
 
     endpoint_url: str | None = None
@@ -94,7 +94,7 @@ class Place:
 
     @property
     def is_aws(self) -> bool:
-        """Whether what is changed there may be somebody's: an emulator on this machine is not."""
+        """Whether a change there may affect somebody; not so on an emulator of this machine."""
         return not self.is_embedded and not is_loopback(self.endpoint_url)
 
 
@@ -106,24 +106,23 @@ def decide(
 ) -> Place:
     """Where a command works.
 
-    The first of these that says something decides:
+    The first of these that is given decides:
 
     1. `--embedded`; or `--aws`, `--config-env`, `--profile` or `--region`, each of which means AWS.
-    2. `AWS_ENDPOINT_URL`, which names a place. Profiles and keys name none, so they do not decide.
-    3. The embedded AWS of this folder, if it is up. If it was and does not answer: nothing.
+    2. `AWS_ENDPOINT_URL`, which names a place. Profiles and keys do not, so they do not decide.
+    3. The embedded AWS of this folder, if it is up. If it has crashed, the command fails.
     4. AWS, by the usual variables, samconfig.toml and the usual files, in this order.
 
-    There is one stack on the embedded AWS, so that what variables and samconfig.toml say of its
-    name is about AWS.
+    The embedded AWS has one stack, so a name in variables or samconfig.toml is that of one on AWS.
 
     Args:
-        chosen: what was said.
+        chosen: the options.
         variables: the environment's.
-        embedded: that was brought up in this folder; None: none was, or it was stopped.
-        configured: reads samconfig.toml; called only where it counts.
+        embedded: None if none was started in this folder, or it was stopped.
+        configured: reads samconfig.toml; called only if it matters.
 
     Raises:
-        WrongUse: what was said contradicts itself, or the variables.
+        WrongUse: the options contradict each other, or the variables.
         Failed: the embedded AWS is meant, and is not up.
     """
     if chosen.embedded:
@@ -177,7 +176,7 @@ def _up(chosen: Chosen, embedded: Embedded | None) -> Place:
 
 
 def _profile_of(variables: Mapping[str, str]) -> str | None:
-    """The profile that is used; keys among the variables stand in front of it."""
+    """The profile that is used; keys among the variables take precedence."""
     if variables.get("AWS_ACCESS_KEY_ID"):
         return None
     # In this order botocore looks for it.
@@ -185,9 +184,9 @@ def _profile_of(variables: Mapping[str, str]) -> str | None:
 
 
 def options(chosen: Chosen, name: str) -> str:
-    """What a command line needs to work there as well, with a blank before it; or nothing.
+    """The options with which another command works there too, with a blank before each.
 
-    All that was said; and the stack's name, whoever said it, unless nobody has to say it.
+    They are those that were given, and the stack's name, unless it is the default.
     """
     named = None if name == DEFAULT_STACK and chosen.stack_name is None else name
     told = ({"--stack-name": named} if named else {}) | chosen.of_aws
@@ -201,10 +200,10 @@ def line(place: Place, stack: str | None, account: str | None, region: str | Non
     """Where a command works, for a person.
 
     Args:
-        place: see there.
-        stack: its name; None where a command wants none.
-        account: its number; None: it is not known.
-        region: its name; None: it is not known.
+        place: where.
+        stack: its name; None for a command without a stack.
+        account: its number; None if it is not known.
+        region: its name; None if it is not known.
     """
     if place.is_embedded:
         told = [f"On the embedded AWS at {place.endpoint_url}"]
@@ -219,7 +218,7 @@ def line(place: Place, stack: str | None, account: str | None, region: str | Non
 
 
 def is_loopback(url: str | None) -> bool:
-    """Whether a URL is one of this machine's own."""
+    """Whether a URL is on this machine's loopback."""
     try:
         host = urlsplit(url or "").hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

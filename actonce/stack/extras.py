@@ -1,4 +1,4 @@
-"""What is not installed with every `actonce`, and what to type to have it."""
+"""The optional dependencies: whether they are installed, and how to install them."""
 
 from importlib.util import find_spec
 
@@ -22,18 +22,18 @@ MODULES = {
     # A backfill can do without what Spark wants in Python only for some archives.
     "pipeline": ("pyspark",),
 }
-"""By the extras of pyproject.toml: the modules without which a command of theirs cannot begin."""
+"""By the extras of pyproject.toml, the modules without which their commands cannot begin."""
 
 
 def require(extra: str, wanted_by: str) -> None:
-    """Go on only where an extra is installed.
+    """Check that an extra is installed.
 
     Args:
         extra: a key of `MODULES`.
-        wanted_by: who needs it, as the person typed it.
+        wanted_by: the command that needs it, as the person typed it.
 
     Raises:
-        WrongUse: it is not, or not whole; says what to type.
+        WrongUse: it is not, or not completely; says what to type.
     """
     missing = [name for name in MODULES[extra] if find_spec(name) is None]
     if missing:

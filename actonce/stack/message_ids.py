@@ -1,6 +1,6 @@
-"""Where the stack was told that its messages' ids are."""
+"""Reads message ids where the stack's parameters say that they are."""
 
-from actonce.stack.clients import Stack
+from actonce.stack.clients import Stack, described
 from actonce.terminal.errors import WrongUse
 from actonce_core.message import MessageReader
 
@@ -21,8 +21,5 @@ def message_reader(stack: Stack) -> MessageReader:
 
 def parameters(stack: Stack) -> dict[str, str]:
     """The stack's parameters, by name; empty for one that was deployed without any."""
-    answer = stack.aws.client("cloudformation").describe_stacks(StackName=stack.name)
-    return {
-        parameter["ParameterKey"]: str(parameter["ParameterValue"])
-        for parameter in answer["Stacks"][0].get("Parameters", [])
-    }
+    given = described(stack.aws, stack.name).get("Parameters", [])
+    return {one["ParameterKey"]: str(one["ParameterValue"]) for one in given}

@@ -1,7 +1,7 @@
-"""Where the stack's own files lie (templates, statemachine/, functions/, events/), and its version.
+"""The folder of the stack's files (templates, statemachine/, functions/, events/), and its version.
 
-The wheel carries them in the package (`tool.hatch.build` in pyproject.toml); in a clone they lie
-beside it. Nothing else decides: not the folder that a command runs in, and no variable.
+In the wheel they are in the package (`tool.hatch.build` in pyproject.toml), in a clone beside it.
+Nothing else decides, neither the current folder nor a variable.
 """
 
 import functools
@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _PACKED = _PACKAGE / "stack_files"
 
 MANIFEST = Path("actonce", "actonce.json")
-"""What `actonce init` has put into a folder, from there: this file makes it a project."""
+"""Lists what `actonce init` put into a folder; a folder with this file is a project."""
 
 # pyproject.toml reads it there as well, so that the wheel and the stack are of one version.
 _VERSION = re.compile(r'^  ActOnce: \{Release: \{Version: "([^"]+)"\}\}$', re.M)
@@ -32,7 +32,7 @@ def in_clone(package: Path = _PACKAGE) -> bool:
 
 @functools.cache
 def version() -> str:
-    """Of the stack and of this package: template.yaml says it, and nothing else does."""
+    """The version of the stack and of this package, which only template.yaml says."""
     return version_of((sources() / "template.yaml").read_text("utf-8"))
 
 
@@ -49,23 +49,23 @@ def version_of(template: str) -> str:
 
 
 def numbers(version: str) -> tuple[int, int, int] | None:
-    """A version's three numbers, to be compared; None if it has no such form.
+    """A version's three numbers; None if it does not begin with three.
 
-    What follows them (a pre-release) is not compared.
+    A pre-release's suffix is ignored.
     """
     match = _PARTS.match(version)
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
 def misfit(stack_name: str, stack: str | None, mine: str) -> str | None:
-    """Why they do not fit and what to do, in one sentence; None if they do.
+    """Why two versions do not fit and what to do, in one sentence; None if they fit.
 
-    Versions fit whose first two numbers are equal: only the third may change without a word of what
-    a stack records and how it is asked.
+    They fit if their first two numbers are equal: a release that changes only the third changes
+    neither what a stack records nor how commands ask it.
 
     Args:
         stack_name: as the person knows it.
-        stack: what its output says; None: it has none, for it is older than that output.
+        stack: the stack's output; None if the stack is older than that output.
         mine: this command line's.
     """
     name, its, own = repr(stack_name), numbers(stack or ""), numbers(mine)

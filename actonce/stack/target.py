@@ -1,4 +1,4 @@
-"""Which stack a command talks to, and where; a person is told in one line, and asked if need be."""
+"""Finds the stack that a command works on, tells the person where, and asks before a change."""
 
 import os
 import tomllib
@@ -19,15 +19,15 @@ _OF_SAMCONFIG: Final = ("stack_name", "region", "profile")
 
 
 def find_aws(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
-    """AWS, or the embedded AWS: see `endpoint.decide`. The person is told which.
+    """AWS or the embedded AWS, by `endpoint.decide`; tells the person which.
 
     Args:
-        chosen: what the person said.
-        changes: whether something is changed there; on AWS the person is asked then.
+        chosen: the options.
+        changes: whether the command changes something there; on AWS it asks first.
 
     Raises:
         Failed: it cannot be reached, or the person said no.
-        WrongUse: somebody has to be asked, and there is nobody.
+        WrongUse: there is no terminal to ask at.
     """
     place = _place(chosen)
     aws = _aws(place)
@@ -36,12 +36,10 @@ def find_aws(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
 
 
 def find_stack(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Stack:
-    """The stack that is meant, where `find_aws` looks; or the one that is nested in it.
-
-    The person is told if its version does not fit.
+    """The ActOnce stack that is meant; warns the person if its version does not fit.
 
     Args:
-        chosen: what the person said.
+        chosen: the options.
         changes: see `find_aws`.
 
     Raises:
@@ -60,16 +58,16 @@ def find_stack(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Stack:
 
 
 def configured(folder: Path, env: str | None) -> Configured:
-    """What the nearest samconfig.toml says of an environment, in a folder or above it.
+    """What the nearest samconfig.toml, in a folder or above it, says about an environment.
 
-    As SAM reads it: what is for `deploy` stands in front of what is for all commands.
+    As in SAM, what is for `deploy` takes precedence over what is for all commands.
 
     Args:
-        folder: where a person is.
-        env: the environment that was said; None: `default`, which need not be there.
+        folder: where to begin.
+        env: the environment; None for `default`, which may be missing.
 
     Raises:
-        WrongUse: the file cannot be read, or does not have what was said.
+        WrongUse: the file cannot be read, or does not have the environment.
     """
     folders = (folder, *folder.parents)
     file = next((one / _SAMCONFIG for one in folders if (one / _SAMCONFIG).is_file()), None)
@@ -110,14 +108,14 @@ def _aws(place: Place) -> Aws:
 
 
 def _tell(aws: Aws, place: Place, name: str | None, *, asks: bool) -> str:
-    """Say where it works, and return that; ask, where something is to be changed on AWS."""
+    """Tell the person where the command works; ask first if it changes something on AWS."""
     region = account = None
     try:
         if place.is_aws:
-            region = aws.region_name  # without one nothing is found: so said first
-            caller = aws.caller()
+            region = aws.region_name  # fails without one, as everything else would
+            caller = aws.caller
             account = caller.account if caller is not None else None
-    finally:  # what fails may be by what samconfig.toml says
+    finally:  # also if it fails, because samconfig.toml may be why
         told = line(place, name, account, region)
         console.say(told)
     if asks and place.is_aws:

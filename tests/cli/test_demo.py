@@ -13,8 +13,8 @@ import pytest
 from botocore.stub import Stubber
 
 from actonce.demo import run as demo
-from actonce.demo.outcome import Sent, judge, to_look_at
-from actonce.demo.own import Own, counted
+from actonce.demo.outcome import SentMessage, judge, to_look_at
+from actonce.demo.own import OwnEffect, count_effects
 from actonce.demo.records import Records
 from actonce.demo.second_count import is_by_word
 from actonce.embedded import faults, lifecycle
@@ -79,18 +79,20 @@ def stack_that_answers(*answers: Any) -> tuple[Stack, Stubber]:
 def test_what_no_table_shows_is_looked_up_once_for_each_message() -> None:
     stack, stubber = stack_that_answers({"performed": True, "effect": {}})
     # What the stack's own table holds is counted there: twice is twice.
-    found = counted(stack, Own({}), ["in-the-table", "m-1", "m-1"], Counter({"in-the-table": 2}))
+    found = count_effects(
+        stack, OwnEffect({}), ["in-the-table", "m-1", "m-1"], Counter({"in-the-table": 2})
+    )
     assert found == {"in-the-table": 2, "m-1": 1}
     stubber.assert_no_pending_responses()
     stack, _ = stack_that_answers({"performed": False}, None)
-    assert counted(stack, Own({}), ["m-1"], Counter()) == {}
+    assert count_effects(stack, OwnEffect({}), ["m-1"], Counter()) == {}
     with pytest.raises(Failed, match="name its table with --effects-table"):
-        counted(stack, Own({}), ["m-1"], Counter())
+        count_effects(stack, OwnEffect({}), ["m-1"], Counter())
 
 
 def test_executions_are_believed_only_where_no_table_tells() -> None:
     foreign = Stack(Aws(), "shop", OWN)
-    told = [is_by_word(foreign, own) for own in (None, Own({}, table="cards"), Own({}))]
+    told = [is_by_word(foreign, own) for own in (None, OwnEffect({}, table="cards"), OwnEffect({}))]
     assert told == [False, False, True]
 
 
@@ -122,15 +124,15 @@ def test_it_names_the_message_with_most_to_tell() -> None:
         deliveries = [{"execution_name": name} for name in delivered]
         return Records(deliveries, {}, set(), {}, {}, set(), waiting)
 
-    sent = [Sent(f"s-{one}", one, one) for one in ("a", "b", "c")]
+    sent = [SentMessage(f"s-{one}", one, one) for one in ("a", "b", "c")]
     assert to_look_at(sent, records(set(), "a", "b", "b", "c")) == "b"
     assert to_look_at(sent, records({"c"}, "a", "b", "b", "c")) == "c"
-    assert to_look_at([Sent("s-1", None, None)], records(set())) is None
+    assert to_look_at([SentMessage("s-1", None, None)], records(set())) is None
 
 
 def test_what_ended_nowhere_is_lost_and_two_effects_are_one_message_acted_on_twice() -> None:
-    sent = [Sent(f"s-{one}", one, one) for one in ("twice", "late", "failed", "gone")]
-    sent.append(Sent("s-without-id", None, None))
+    sent = [SentMessage(f"s-{one}", one, one) for one in ("twice", "late", "failed", "gone")]
+    sent.append(SentMessage("s-without-id", None, None))
     ends = ("started", "suppressed", "failed")
     told = Records(
         deliveries=[{"end": end} for end in ends] + [{"end": "failed", "error": "Throttling"}] * 2,

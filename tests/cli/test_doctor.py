@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from actonce.doctor.facts import Alarms, Facts, Feed, Function, Gone, Queue, Unseen
+from actonce.doctor.facts import Alarms, Facts, Feed, Function, Missing, Queue, Unreadable
 from actonce.doctor.findings import CHECKS, examine
 from actonce.queues.queue_state import Pause
 from tests.support.snapshots import Snapshot
@@ -69,7 +69,7 @@ OFF = replace(OURS, state="Disabled")
 LEDGER = said(Strategy="ledger")
 CONSUMER = replace(STARTER, variables={"FUNCTION_TIMEOUT_SECONDS": "30"})
 
-UNSEEN = Unseen("GetIt was answered AccessDenied: no")
+UNREADABLE = Unreadable("GetIt was answered AccessDenied: no")
 
 FACTS: dict[str, dict[str, Any]] = {
     "all is right": {},
@@ -88,7 +88,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "a filter": {"feeds": (replace(OURS, filters=True),)},
     "not fed": {"feeds": (OFF,)},
     "no mapping": {"feeds": ()},
-    "no queue": {"requests": Gone(), "feeds": (OURS,)},
+    "no queue": {"requests": Missing(), "feeds": (OURS,)},
     "a FIFO queue": queue(arn=f"{SQS}:orders.fifo"),
     "a FIFO queue as is said": queue(arn=f"{SQS}:orders.fifo") | said(QueueType="fifo"),
     "a key": queue(key="arn:aws:kms:us-east-1:1:key/a"),
@@ -110,15 +110,15 @@ FACTS: dict[str, dict[str, Any]] = {
         for since in ("2026-03-14T11:00:00", "2026-03-14", "a while")
     },
     "another decides": {"decides": (OTHER,)},
-    "no dead letters": {"dead_letters": Gone()},
+    "no dead letters": {"dead_letters": Missing()},
     "4 days for dead letters": {"dead_letters": replace(LETTERS, retention=4 * DAY)},
     "dead letters are moved": {"dead_letters": replace(LETTERS, dead_letter_target="x")},
-    "no unstarted": {"unstarted": Gone()},
+    "no unstarted": {"unstarted": Missing()},
     "unstarted are moved": {"unstarted": replace(UNSTARTED, dead_letter_target="x")},
     "4 days for unstarted": {"unstarted": replace(UNSTARTED, retention=4 * DAY)},
-    "no effect": {"effect": Gone()},
-    "no look-up": {"find": Gone()},
-    "no starter": {"starter": Gone(), "feeds": ()},
+    "no effect": {"effect": Missing()},
+    "no look-up": {"find": Missing()},
+    "no starter": {"starter": Missing(), "feeds": ()},
     "an effect in another Region": said(EffectFunctionArn=EFFECT.arn.replace("us-", "eu-")),
     "the effect may not run": {"effect": replace(EFFECT, reserved=0)},
     "the starter may not run": {"starter": replace(STARTER, reserved=0)},
@@ -131,19 +131,19 @@ FACTS: dict[str, dict[str, Any]] = {
     },
     # What could not be read is named and never taken for good.
     **{
-        f"{fact} could not be read": {fact: UNSEEN}
+        f"{fact} could not be read": {fact: UNREADABLE}
         for fact in (
             *("effect", "find", "starter", "requests", "unstarted", "dead_letters"),
             *("feeds", "decides", "pause", "alarms"),
         )
     },
-    "concurrency could not be read": {"effect": replace(EFFECT, reserved=UNSEEN)},
-    "what was deployed could not be read": {"effect": replace(EFFECT, deployed_since=UNSEEN)},
+    "concurrency could not be read": {"effect": replace(EFFECT, reserved=UNREADABLE)},
+    "what was deployed could not be read": {"effect": replace(EFFECT, deployed_since=UNREADABLE)},
     # Nor does AWS tell for how long an account remembers names.
     "names remembered for longer": said(NamesRememberedDays="60"),
     # Who may not use the function's key is told no variables.
-    "variables could not be read": LEDGER | {"starter": replace(STARTER, variables=UNSEEN)},
-    "found before a check broke off": {"feeds": (OTHER, OFF), "pause": UNSEEN},
+    "variables could not be read": LEDGER | {"starter": replace(STARTER, variables=UNREADABLE)},
+    "found before a check broke off": {"feeds": (OTHER, OFF), "pause": UNREADABLE},
 }
 
 
@@ -151,12 +151,12 @@ def test_what_is_found_of_facts_is_as_reviewed(snapshot: Snapshot) -> None:
     lines: list[str] = []
     found: set[str] = set()
     for name, changed in FACTS.items():
-        examined = examine(replace(SOUND, **changed))
-        lines.append(f"{name}: {examined.exit_status}\n")
-        for one in examined.findings:
+        examination = examine(replace(SOUND, **changed))
+        lines.append(f"{name}: {examination.exit_status}\n")
+        for one in examination.findings:
             found.add(one.check)
             lines += [f"    {one.check}, {one.hazard.name}: {one.sentence}\n"]
-        for unchecked in examined.not_checked:
+        for unchecked in examination.not_checked:
             found.add(unchecked.check)
             lines += [f"    {unchecked.check} not checked: {unchecked.why}\n"]
     snapshot("doctor.txt", "".join(lines))

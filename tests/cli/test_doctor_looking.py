@@ -6,7 +6,7 @@ from typing import Any
 
 import boto3
 
-from actonce.doctor.facts import Function, Gone, Unseen
+from actonce.doctor.facts import Function, Missing, Unreadable
 from actonce.doctor.findings import CHECKS, Hazard, examine
 from actonce.doctor.looking import look
 from actonce.stack.clients import Aws, Stack
@@ -55,9 +55,9 @@ def answering(code: str) -> Stack:
 
 
 def test_what_aws_does_not_tell_is_named_as_not_checked() -> None:
-    examined = examine(look(answering("AccessDenied"), datetime.now(UTC)))
-    assert (examined.findings, examined.exit_status) == ((), 3)
-    named = {one.check: one.why for one in examined.not_checked}
+    examination = examine(look(answering("AccessDenied"), datetime.now(UTC)))
+    assert (examination.findings, examination.exit_status) == ((), 3)
+    named = {one.check: one.why for one in examination.not_checked}
     told = {"remembering", "consumer-time-out", "looking-up"}
     assert set(named) == set(CHECKS) - told
     assert "was answered AccessDenied" in named["effect-time-out"]
@@ -65,7 +65,7 @@ def test_what_aws_does_not_tell_is_named_as_not_checked() -> None:
 
 def test_what_is_not_there_is_found() -> None:
     facts = look(answering("ResourceNotFoundException"), datetime.now(UTC))
-    assert (facts.effect, facts.find, facts.requests) == (Gone(), Gone(), Gone())
+    assert (facts.effect, facts.find, facts.requests) == (Missing(), Missing(), Missing())
     hazards = {(one.check, one.hazard) for one in examine(facts).findings}
     assert {
         ("functions", Hazard.STOPS),
@@ -90,7 +90,7 @@ def test_a_version_is_read_as_it_is_named() -> None:
     effect = look(stack, datetime.now(UTC)).effect
     assert isinstance(effect, Function)
     assert (effect.arn, effect.timeout, effect.durable) == (arn, 15, 3600)
-    assert isinstance(effect.variables, Unseen)
+    assert isinstance(effect.variables, Unreadable)
 
 
 def test_a_version_is_held_against_what_is_deployed_by_now() -> None:
@@ -135,5 +135,5 @@ def test_a_mapping_is_read_with_what_it_drops() -> None:
         events = client(service).meta.events
         events.register_first(f"before-call.{service}.{operation}", give(answer))
     feeds = look(stack, datetime.now(UTC)).feeds
-    assert not isinstance(feeds, Unseen)
+    assert not isinstance(feeds, Unreadable)
     assert [one.filters for one in feeds] == [True, True, False, False]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from actonce.adopt.effect_check.calls import AFTER, TIMED_OUT, Event, Raw
+from actonce.adopt.effect_check.calls import AFTER, TIMED_OUT, CallResult, Event
 
 Handler = Callable[[Event], Any]
 
@@ -64,7 +64,7 @@ class Simulated:
         self._handler: Handler | None = None
         self._typical = 1
 
-    def call(self, event: Event, kill: float | None = None) -> Raw:
+    def call(self, event: Event, kill: float | None = None) -> CallResult:
         if self._handler is None:
             self._handler = self._make(self.world)
         self.world.steps = 0
@@ -78,7 +78,7 @@ class Simulated:
             self.renew()
         return _failed("Runtime.ExitError") if kill == AFTER and self.dies_at_the_end else raw
 
-    def at_once(self, events: list[Event]) -> list[Raw]:
+    def at_once(self, events: list[Event]) -> list[CallResult]:
         """All come to their first step before any goes on."""
         barrier = threading.Barrier(len(events))
         seen = threading.local()
@@ -88,7 +88,7 @@ class Simulated:
                 seen.met = True
                 barrier.wait(60)
 
-        raws: dict[int, Raw] = {}
+        raws: dict[int, CallResult] = {}
 
         def run(number: int, event: Event) -> None:
             raws[number] = self._call(self._make(self.world), event)
@@ -108,7 +108,7 @@ class Simulated:
     def wait(self, seconds: float) -> None:
         self.world.pass_time(seconds)
 
-    def _call(self, handler: Handler, event: Event) -> Raw:
+    def _call(self, handler: Handler, event: Event) -> CallResult:
         try:
             answered = json.loads(json.dumps(handler(json.loads(json.dumps(event)))))
         except Killed:
@@ -117,8 +117,8 @@ class Simulated:
             return _failed(TIMED_OUT)
         except Exception as error:  # noqa: BLE001 - as Lambda's runtime
             return _failed(type(error).__name__, str(error))
-        return Raw(answered, seconds=self.world.took)
+        return CallResult(answered, seconds=self.world.took)
 
 
-def _failed(name: str, message: str = "") -> Raw:
-    return Raw({"errorType": name, "errorMessage": message}, failed=True)
+def _failed(name: str, message: str = "") -> CallResult:
+    return CallResult({"errorType": name, "errorMessage": message}, failed=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actonce.adopt.effect_check.calls import Event, Outcome, Raw, read
+from actonce.adopt.effect_check.calls import CallResult, Event, Outcome, read
 from actonce.adopt.effect_check.checks import CHECKS, Finding, Settings, Status, Trial
 from actonce_core.effect import NotPerformed, Rejected
 from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
@@ -245,15 +245,18 @@ def test_what_cannot_be_tried_is_said_to_be_so() -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (Raw({"performed": True, "effect": None}), Outcome.PERFORMED),
-        (Raw({"performed": True}), Outcome.UNKNOWN),
-        (Raw({"not_performed": True}), Outcome.UNKNOWN),
-        (Raw({"errorType": "Rejected", "errorMessage": "no"}, failed=True), Outcome.REJECTED),
-        (Raw({"errorType": "NotPerformed"}, failed=True), Outcome.NOT_PERFORMED),
-        (Raw({"errorType": "a.NotPerformed"}, failed=True), Outcome.UNKNOWN),
-        (Raw("no object", failed=True), Outcome.UNKNOWN),
-        (Raw([]), Outcome.UNKNOWN),
+        (CallResult({"performed": True, "effect": None}), Outcome.PERFORMED),
+        (CallResult({"performed": True}), Outcome.UNKNOWN),
+        (CallResult({"not_performed": True}), Outcome.UNKNOWN),
+        (
+            CallResult({"errorType": "Rejected", "errorMessage": "no"}, failed=True),
+            Outcome.REJECTED,
+        ),
+        (CallResult({"errorType": "NotPerformed"}, failed=True), Outcome.NOT_PERFORMED),
+        (CallResult({"errorType": "a.NotPerformed"}, failed=True), Outcome.UNKNOWN),
+        (CallResult("no object", failed=True), Outcome.UNKNOWN),
+        (CallResult([]), Outcome.UNKNOWN),
     ],
 )
-def test_an_answer_is_read_as_the_stack_reads_it(raw: Raw, said: Outcome) -> None:
+def test_an_answer_is_read_as_the_stack_reads_it(raw: CallResult, said: Outcome) -> None:
     assert read(raw, "perform", "m-1").said is said

@@ -10,20 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from actonce.embedded.lifecycle import State
-from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
+from actonce.stack.clients import embedded_variables
 from actonce.stack.embedded_folder import Paths
 from tests.actonce_server import ACTONCE, run_actonce
+from tests.support.commands import without_aws
 
 
 def environment(endpoint_url: str, **more: str) -> dict[str, str]:
     """The usual variables, which point at an embedded AWS, and nothing of this process's."""
-    return EMBEDDED_CREDENTIALS | {
-        "AWS_ENDPOINT_URL": endpoint_url,
-        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-        "PATH": os.environ["PATH"],
-        "HOME": "/nonexistent",
-        **more,
-    }
+    own = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    return embedded_variables(endpoint_url) | own | more
 
 
 def run(state: State, *arguments: str, input_text: str = "") -> subprocess.CompletedProcess[str]:
@@ -93,9 +89,9 @@ large."""
 
 def start_demo(paths: Paths, *arguments: str) -> subprocess.Popen[str]:
     """Start it, without the audit unless the arguments ask for it."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
     audited = () if "--audit" in arguments else ("--no-audit",)
-    return begin("", "demo", *audited, *arguments, env=kept | {"ACTONCE_DIR": str(paths.home)})
+    environment = without_aws(ACTONCE_DIR=str(paths.home))
+    return begin("", "demo", *audited, *arguments, env=environment)
 
 
 def demo(paths: Paths, *arguments: str) -> dict[str, Any]:

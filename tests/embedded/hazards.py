@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from actonce.demo.run import Resting, wait_for_rest
+from actonce.demo.records import appointments
+from actonce.demo.run import wait_for_rest
 from actonce.embedded import faults
 from actonce.embedded.injected.fault_injection import used
 from actonce.queues.scan import QueueReader
@@ -80,7 +81,7 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, FinalState]:
     }
     with faults.around_functions(faults_folder, planned):
         sent = {hazard: _sent(stack, f"{run}-{hazard}", one) for hazard, one in CAUSES.items()}
-        wait_for_rest(stack, Resting(0, LONGEST_SECONDS))
+        wait_for_rest(stack, quiet_seconds=LONGEST_SECONDS)
     unmet = [
         (hazard, operation)
         for hazard, cause in CAUSES.items()
@@ -116,19 +117,11 @@ def ends_by_practice(stack: Stack, sent: Mapping[str, Sequence[Sent]]) -> dict[s
 
 def effects_by_practice(stack: Stack) -> defaultdict[str, list[tuple[str, str]]]:
     """Message id and body of each practice's effects, by their slots."""
-    pages = stack.dynamodb.get_paginator("scan").paginate(
-        TableName=stack.appointments_table,
-        FilterExpression="begins_with(appointment_id, :appointment)",
-        ExpressionAttributeValues={":appointment": {"S": "appointment-"}},
-        ConsistentRead=True,
-    )
-    # What other tests write by hand has no request.
-    items = [item for one in pages for item in one["Items"] if "request" in item]
-    items.sort(key=lambda item: int(item["slot"]["N"]))
     effects = defaultdict(list)
-    for item in items:
-        effect = (item["message_id"]["S"], one_form(item["request"]["S"]))
-        effects[item["practice"]["S"]].append(effect)
+    for item in appointments(stack):
+        if "request" in item:  # what other tests write by hand has none
+            effect = (item["message_id"]["S"], one_form(item["request"]["S"]))
+            effects[item["practice"]["S"]].append(effect)
     return effects
 
 

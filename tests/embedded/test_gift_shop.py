@@ -12,8 +12,9 @@ from actonce.adopt.project.placing import place
 from actonce.adopt.project.plan import stack_files
 from actonce.embedded import faults, lifecycle
 from actonce.embedded.lifecycle import State
-from actonce.stack.clients import Aws, Stack
+from actonce.stack.clients import Aws, Stack, outputs_of
 from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.stack.message_ids import parameters
 from actonce.terminal.errors import Failed
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
@@ -40,8 +41,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Paths, Stat
 
 def outputs(state: State) -> dict[str, str]:
     """Of the shop's own stack, which is `actonce` here."""
-    stacks = Aws(state.endpoint_url).client("cloudformation").describe_stacks(StackName="actonce")
-    return {one["OutputKey"]: one["OutputValue"] for one in stacks["Stacks"][0]["Outputs"]}
+    return outputs_of(Aws(state.endpoint_url), "actonce")
 
 
 def order(state: State, **order: Any) -> None:
@@ -60,12 +60,6 @@ def cards(state: State) -> dict[str, int]:
     table = outputs(state)["GiftCardsTableName"]
     rows = Aws(state.endpoint_url).client("dynamodb").scan(TableName=table, ConsistentRead=True)
     return {row["order_id"]["S"]: int(row["amount"]["N"]) for row in rows["Items"]}
-
-
-def parameters(stack: Stack) -> dict[str, str]:
-    """What the nested stack was deployed with."""
-    stacks = stack.aws.client("cloudformation").describe_stacks(StackName=stack.name)["Stacks"]
-    return {one["ParameterKey"]: one["ParameterValue"] for one in stacks[0]["Parameters"]}
 
 
 def outcome_of(stack: Stack, message_id: str) -> str:

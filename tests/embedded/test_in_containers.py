@@ -5,7 +5,6 @@ tests/unit/test_events.py gives the handlers all of them.
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 
@@ -15,9 +14,10 @@ from actonce.embedded import sam_local
 from actonce.embedded.lifecycle import State
 from actonce.embedded.sam_local import Answer
 from actonce.stack.clients import Stack
-from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
 from tests.embedded.waiting import wait_until
+from tests.support import commands
 from tests.support.event_cases import EVENTS, read_event
 
 ENGINE_REQUIRED = "ACTONCE_REQUIRE_CONTAINERS"
@@ -90,15 +90,11 @@ def test_the_command_prints_the_answer_and_fails_when_the_handler_raised(
     embedded_paths: Paths,
 ) -> None:
     event = str(EVENTS / "effect_perform_rejected.json")
-    run = subprocess.run(
+    answer = commands.run(
         [sys.executable, "-m", "actonce.cli.app", "sam-local", "AppointmentsFunction", event],
-        env=os.environ | {"ACTONCE_DIR": str(embedded_paths.home)},
-        cwd=PROJECT,
-        capture_output=True,
-        check=False,
-        text=True,
+        environment=os.environ | {"ACTONCE_DIR": str(embedded_paths.home)},
     )
-    assert run.returncode == 1, run.stderr
-    assert json.loads(run.stdout)["errorType"] == "Rejected"
-    assert "sam local invoke AppointmentsFunction" in run.stderr
-    assert "AppointmentsFunction raised Rejected." in run.stderr
+    assert answer.returncode == 1, answer.stderr
+    assert json.loads(answer.stdout)["errorType"] == "Rejected"
+    assert "sam local invoke AppointmentsFunction" in answer.stderr
+    assert "AppointmentsFunction raised Rejected." in answer.stderr

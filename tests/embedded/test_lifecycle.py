@@ -12,37 +12,23 @@ import pytest
 
 from tests.embedded import homes
 from tests.embedded.waiting import wait_until
+from tests.support import commands
 
 pytestmark = pytest.mark.embedded
 
 ACTONCE = [sys.executable, "-m", "actonce.cli.app"]
 
 
-def _environment(home: Path) -> dict[str, str]:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
-    return environment | {"ACTONCE_DIR": str(home)}
-
-
 def _actonce(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*ACTONCE, *arguments],
-        env=_environment(home),
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    environment = commands.without_aws(ACTONCE_DIR=str(home))
+    return commands.run([*ACTONCE, *arguments], environment=environment)
 
 
 def _processes_of(home: Path) -> list[str]:
     """Command lines of every process that was started for this folder."""
-    listing = subprocess.run(
-        ["ps", "eww", "-eo", "pid=,command="], capture_output=True, text=True, check=True
-    ).stdout
     return [
         line
-        for line in listing.splitlines()
+        for line in commands.succeeds(["ps", "eww", "-eo", "pid=,command="]).splitlines()
         if str(home) in line
         and ("actonce.embedded.server" in line or "function_processes" in line or "samcli" in line)
     ]
@@ -102,7 +88,7 @@ def test_up_is_harmless_starts_over_what_is_half_and_leaves_no_process(home: Pat
 def test_ctrl_c_while_it_comes_up_leaves_no_process(home: Path) -> None:
     process = subprocess.Popen(
         [*ACTONCE, "up"],
-        env=_environment(home),
+        env=commands.without_aws(ACTONCE_DIR=str(home)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -188,7 +188,7 @@ NESTED = cfn._cfn_nested_stack_deploy
         ("close_tasks_of_aborted", sfn._stop_execution, '"ABORTED"', "_task_tokens"),
         ("adopting.md's word of it", sfn.handle_request, '"StopExecution"', "RedriveExecution"),
         ("name_throttling", lambda_svc._throttle_response, "retryAfterSeconds", "errorType"),
-        ("run_python_by_awss_own_client", lambda_svc, 'type = "Runtime.HandlerError"', None),
+        ("name_errors", lambda_svc, 'type = "Runtime.HandlerError"', None),
         ("take_numbers", cfn._lambda_esm_create, "ScalingConfig", "MaximumConcurrency"),
         ("expand_nested", NESTED, r"_parse_template\(template_body\)", "_apply_transforms"),
         ("keep_attributes", NESTED, r"child_name, child_logical_id,\s+\)", None),

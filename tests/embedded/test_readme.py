@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from actonce.embedded.lifecycle import State
-from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws
+from actonce.stack.clients import Aws, embedded_variables
 from actonce.stack.embedded_folder import PROJECT
 from pipeline.spark.java import find_java
 from tests import template
 from tests.embedded.homes import home
 from tests.embedded.waiting import wait_until
+from tests.support.commands import run, without_aws
 
 BIN = Path(sys.executable).parent
 PYTHON = f"python3.{sys.version_info.minor}"
@@ -41,27 +42,15 @@ def commands() -> list[str]:
 def _run(
     command: str, environment: dict[str, str], cwd: Path, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    command = command.replace("python3.13", PYTHON)
-    return subprocess.run(
-        ["bash", "-c", command],
-        env=environment | {"PATH": f"{BIN}{os.pathsep}{environment['PATH']}"},
-        cwd=cwd,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
-
-
-def _environment(**more: str) -> dict[str, str]:
-    return {k: v for k, v in os.environ.items() if not k.startswith("AWS_")} | more
+    line = ["bash", "-c", command.replace("python3.13", PYTHON)]
+    path = f"{BIN}{os.pathsep}{environment['PATH']}"
+    return run(line, cwd, environment | {"PATH": path}, input_text=stdin)
 
 
 @pytest.mark.embedded
 def test_the_demo_ends_well_and_goes_down(tmp_path_factory: pytest.TempPathFactory) -> None:
     paths = home(tmp_path_factory)
-    environment = _environment(ACTONCE_DIR=str(paths.home))
+    environment = without_aws(ACTONCE_DIR=str(paths.home))
     here = commands()[: commands().index("sam deploy --guided")]
     assert here == [
         "make demo",
@@ -93,12 +82,7 @@ def test_the_demo_ends_well_and_goes_down(tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.usefixtures("stack")
 @pytest.mark.long
 def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
-    environment = _environment(
-        **EMBEDDED_CREDENTIALS,
-        AWS_ENDPOINT_URL=state.endpoint_url,
-        AWS_DEFAULT_REGION=EMBEDDED_REGION,
-        SAM_CLI_TELEMETRY="0",
-    )
+    environment = without_aws(**embedded_variables(state.endpoint_url), SAM_CLI_TELEMETRY="0")
     # --guided writes into samconfig.toml, so it gets a copy of its own.
     clone = tmp_path / "clone"
     clone.mkdir()

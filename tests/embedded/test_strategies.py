@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from actonce.demo import records
-from actonce.demo.run import Resting, wait_for_rest
+from actonce.demo.run import wait_for_rest
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
@@ -81,7 +81,7 @@ def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None
     assert run_json(deployed.state, "dead-letters", "retry", "to-retry")["end"] == "decided"
     # The effect rejects it again, so its dead letter is posted again, and nothing else happens.
     wait_until(lambda: "to-retry" in records.waiting(deployed.stack))
-    wait_for_rest(deployed.stack, Resting(0))
+    wait_for_rest(deployed.stack)
     table = deployed.stack.ledger_table
     assert table is not None
     outcomes = {

@@ -20,6 +20,7 @@ from tests import terminal
 from tests.actonce_server import ACTONCE, run_actonce
 from tests.embedded.command_line import BAD_LINES, demo
 from tests.embedded.waiting import wait_until
+from tests.support.commands import without_aws
 
 COLUMNS = 80
 PAGE = PROJECT / "docs" / "transcripts.md"
@@ -55,11 +56,8 @@ def test_it_can_be_read_and_ids_can_be_copied(paths: Paths) -> None:
         stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=body)
     wait_until(lambda: counts(stack.sqs, stack.unstarted_queue)[0] >= 2)
     wait_until(lambda: counts(stack.sqs, stack.requests_queue) == (0, 0))
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("AWS_") and name != "COLUMNS"
-    } | {"ACTONCE_DIR": str(paths.home), "TERM": "xterm-256color"}
+    environment = without_aws(ACTONCE_DIR=str(paths.home), TERM="xterm-256color")
+    environment.pop("COLUMNS", None)
 
     def ids(command: str, key: str) -> list[str]:
         told = run_actonce((command, "list", "--json", "--each"), environment).stdout

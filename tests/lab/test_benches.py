@@ -12,7 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 from botocore.httpsession import URLLib3Session
 
-from actonce.demo.outcome import Sent, judge
+from actonce.demo.outcome import SentMessage, judge
 from actonce.demo.records import Records
 from actonce.demo.run import Result
 from actonce.demo.second_count import SecondCount
@@ -21,7 +21,7 @@ from actonce.stack.embedded_folder import Paths
 from lab.bench.soak import FAILURES, Trouble, report
 
 RECORDS = Records([], {"m": "SUCCEEDED"}, set(), {"m": 1}, {}, set(), set())
-GOOD = judge([Sent("s", "m", "m")], RECORDS, 1.0, ordered=False)
+GOOD = judge([SentMessage("s", "m", "m")], RECORDS, 1.0, ordered=False)
 
 
 @pytest.mark.parametrize(

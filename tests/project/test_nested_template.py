@@ -1,7 +1,6 @@
 """What `actonce init` makes of the templates: the clone's, for a team's function, and unbuilt."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from actonce.adopt.project.placing import place
 from actonce.adopt.project.plan import stack_files
 from actonce.embedded.nesting import read
 from actonce.stack.embedded_folder import PROJECT
+from tests.support.commands import succeeds
 
 _NOT = object()
 
@@ -86,15 +86,8 @@ Resources:
 def test_sam_build_needs_no_python_for_it(tmp_path: Path) -> None:
     place(tmp_path, "1.0.0", stack_files(), {})
     (tmp_path / "template.yaml").write_text(ONLY_ONCE)
-    answer = subprocess.run(
-        [sys.executable, "-m", "samcli", "build"],
-        cwd=tmp_path,
-        env=os.environ | {"PATH": "/nowhere", "SAM_CLI_TELEMETRY": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert answer.returncode == 0, answer.stderr
+    environment = os.environ | {"PATH": "/nowhere", "SAM_CLI_TELEMETRY": "0"}
+    succeeds([sys.executable, "-m", "samcli", "build"], tmp_path, environment)
     built = tmp_path / ".aws-sam" / "build" / "Once"
     starter = read(built / "template.yaml").body["Resources"]["StarterFunction"]
     code = (built / starter["Properties"]["CodeUri"]).resolve()

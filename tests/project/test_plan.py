@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +17,7 @@ from actonce.stack.sources import MANIFEST
 from actonce.terminal.errors import WrongUse
 from actonce_core.message import MessageReader
 from tests import template
+from tests.support.commands import run
 
 FUNCTIONS = PurePosixPath("actonce", "functions")
 
@@ -42,10 +42,10 @@ def test_the_stack_is_all_that_it_is_deployed_from_and_no_other_code(*, audit: b
     assert len(named) >= (5 if audit else 3)
     for name in named:
         assert any(one.is_relative_to(PurePosixPath("actonce", name)) for one in managed), name
-    run = {FUNCTIONS / "starter.py"} | ({FUNCTIONS / "dead_letters_of_day.py"} if audit else set())
-    while more := {one for path in run for one in imported(managed[path])} - run:
-        run |= more
-    assert {path for path in managed if path.suffix == ".py"} == run
+    runs = {FUNCTIONS / "starter.py"} | ({FUNCTIONS / "dead_letters_of_day.py"} if audit else set())
+    while more := {one for path in runs for one in imported(managed[path])} - runs:
+        runs |= more
+    assert {path for path in managed if path.suffix == ".py"} == runs
 
 
 def imported(code: bytes) -> set[PurePosixPath]:
@@ -82,13 +82,7 @@ def test_a_project_nests_the_stack_under_its_own_name(shop: Path) -> None:
 
 
 def test_a_project_s_own_tests_pass(shop: Path) -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "unittest", "discover", "-s", "tests"],
-        cwd=shop,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    answer = run([sys.executable, "-m", "unittest", "discover", "-s", "tests"], shop)
     assert answer.returncode == 0, answer.stderr
     assert "Ran 6 tests" in answer.stderr
 

@@ -1,4 +1,4 @@
-"""The bodies of messages that a person named."""
+"""Reads the bodies of messages that a person gave."""
 
 import json
 from pathlib import Path
@@ -10,10 +10,10 @@ SAMPLES = (Path("events/perform.json"), Path("events/effect_perform.json"))
 
 
 def body_from(text: str) -> Any:
-    """A body as a person gives it: JSON, or `@FILE` of it.
+    """The body that a person gave as JSON, or as `@FILE` with JSON.
 
     Raises:
-        WrongUse: it is none.
+        WrongUse: it is neither.
     """
     try:
         return json.loads(Path(text[1:]).read_bytes() if text.startswith("@") else text)
@@ -24,7 +24,7 @@ def body_from(text: str) -> Any:
 
 
 def sample_body(folder: Path) -> Any:
-    """The body of the sample event that lies in a folder, or beside it.
+    """The body of the sample event in a folder, or in the one above it.
 
     Raises:
         WrongUse: there is none.

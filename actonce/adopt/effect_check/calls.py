@@ -1,4 +1,4 @@
-"""Asking an effect something, and what came of it, as the stack would read it."""
+"""Events for an effect, and its answers as the stack would read them."""
 
 import io
 import json
@@ -12,7 +12,7 @@ from actonce_core.invoked_effect import InvokedEffect
 Event = dict[str, Any]
 
 KILLS = (0.3, 0.7)
-"""Shares of the time that a call takes: when its process is killed in the middle."""
+"""Shares of a call's time after which its process is killed in the middle."""
 AFTER = 1.0
 """The share at which the effect has acted, and not answered yet."""
 
@@ -21,12 +21,12 @@ TIMED_OUT = "Sandbox.Timedout"
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
-    """What came of one call.
+class CallResult:
+    """The answer to one call.
 
     Attributes:
-        answer: as JSON has it; of a call that failed Lambda's `{"errorType", "errorMessage"}`.
-        failed: it raised something, its process died, or its time was over.
+        answer: the JSON value; of a call that failed, Lambda's `{"errorType", "errorMessage"}`.
+        failed: whether it raised an error, its process died, or it ran out of time.
         seconds: that it took.
     """
 
@@ -36,32 +36,32 @@ class Raw:
 
 
 class Caller(Protocol):
-    """Who calls the effect."""
+    """Calls the effect."""
 
-    def call(self, event: Event, kill: float | None = None) -> Raw:
+    def call(self, event: Event, kill: float | None = None) -> CallResult:
         """Call it once. A process that was used before may be used again, as Lambda does.
 
         Args:
-            kill: the share of the time that a call takes after which its process is killed; at
-                `AFTER` it answers all the same where nobody can kill it then.
+            kill: the share of a call's time after which its process is killed; at `AFTER` it
+                answers all the same if nothing can kill it then.
         """
 
-    def at_once(self, events: list[Event]) -> list[Raw]:
-        """Call it side by side, each in a process of its own."""
+    def at_once(self, events: list[Event]) -> list[CallResult]:
+        """Call it concurrently, each time in a process of its own."""
 
     def renew(self) -> None:
-        """Have the next call made by a new process."""
+        """Have a new process answer the next call."""
 
     def wait(self, seconds: float) -> None:
-        """Let time go by."""
+        """Wait."""
 
     @property
     def can_find(self) -> bool:
-        """Whether there is something to ask `find`."""
+        """Whether there is a function that answers `find`."""
 
 
 class Outcome(StrEnum):
-    """What an answer says, by the contract."""
+    """What an answer means by the contract."""
 
     PERFORMED = "it was performed"
     NOTHING = "nothing was performed"
@@ -75,22 +75,22 @@ class Answer:
     """An answer as the stack reads it.
 
     Attributes:
-        effect: its description, where it was performed.
-        words: of an error, or of what is no clear answer.
+        effect: its description, if it was performed.
+        words: the text of an error, or what is wrong with the answer.
     """
 
     message_id: str
     said: Outcome
-    raw: Raw
+    raw: CallResult
     effect: Any = None
     words: str = ""
 
 
 @dataclass(slots=True)
 class _OneAnswer:
-    """A Lambda client that has one answer, so that the stack's own reader reads it."""
+    """A Lambda client with one answer, which the stack's own reader reads."""
 
-    raw: Raw
+    raw: CallResult
     exceptions: Any = None
 
     def invoke(self, **_: Any) -> dict[str, Any]:
@@ -99,8 +99,8 @@ class _OneAnswer:
         return {"Payload": payload, **failed}
 
 
-def read(raw: Raw, operation: str, message_id: str) -> Answer:
-    """Read an answer as `invoked_effect` does behind a lock, and as the state machine does."""
+def read(raw: CallResult, operation: str, message_id: str) -> Answer:
+    """Read an answer as the state machine does, and `invoked_effect` behind a lock."""
 
     def answer(said: Outcome, words: str = "", effect: Any = None) -> Answer:
         return Answer(message_id, said, raw, effect, words)
@@ -123,11 +123,11 @@ def read(raw: Raw, operation: str, message_id: str) -> Answer:
 
 
 def perform_event(message_id: str, body: Any, attempt: int = 1) -> Event:
-    """What the stack asks; `body` is what its text says."""
+    """The stack's event; `body` is the value that becomes the message's text."""
     message = {"message_id": message_id, "body": json.dumps(body)}
     return {"operation": "perform", "attempt": attempt, "message": message}
 
 
 def find_event(message_id: str) -> Event:
-    """What the stack asks."""
+    """The stack's event."""
     return {"operation": "find", "message": {"message_id": message_id}}

@@ -1,8 +1,9 @@
-"""What the contract promises, each tried on an effect and told; knows no function of Lambda's.
+"""Checks whether an effect keeps the contract; they do not know Lambda.
 
-A check is a function: its docstring says what it asks, and above it stands what to change where
-that is not kept. Its story is then what was called, what came, and what should have. The effect is
-performed for real, under ids that begin with `EFFECT_CHECK_IDS`, by which an audit knows them.
+A check is a function: its docstring is the promise, and its decorator says what to change if the
+effect breaks it. Its story is then what was called, what the answer was and what it should have
+been. The effect is performed for real, under ids that begin with `EFFECT_CHECK_IDS`, by which an
+audit recognises them.
 """
 
 import json
@@ -18,8 +19,8 @@ from actonce.adopt.effect_check.calls import (
     TIMED_OUT,
     Answer,
     Caller,
+    CallResult,
     Outcome,
-    Raw,
     find_event,
     perform_event,
     read,
@@ -40,9 +41,9 @@ ODD = (
     "<b>{{x}}${y}%s",
     "' OR '1'='1",
 )
-"""Ends of message ids that some effect has come to grief with."""
+"""Ends of message ids that effects have failed with."""
 
-_CALLS_TOLD = 4  # the last ones of a check that is not kept
+_CALLS_TOLD = 4  # the last calls of a check that failed
 
 
 class Status(StrEnum):
@@ -51,17 +52,17 @@ class Status(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     UNTRIED = "not tried"
-    TOLD = "told"  # nothing to pass: something worth knowing
+    TOLD = "told"  # it cannot fail, and is worth knowing
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found.
+    """The result of a check.
 
     Attributes:
         check: its name.
-        asks: what it asks, as a statement.
-        story: what happened, or why it was not tried; mostly empty where it passed.
+        asks: the promise, as a statement.
+        story: what happened, or why it was not tried; mostly empty if it passed.
         change: what to do.
     """
 
@@ -74,15 +75,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is tried.
+    """What the checks need to know.
 
     Attributes:
         body: of a message that the effect performs.
         timeout: EffectTimeoutSeconds.
-        margin: seconds that what the effect called may go on when its process is gone.
-        settle: seconds after which a second look must say the same as the first.
-        rejected: a body that it rejects; None: not tried.
-        not_performed: one that it proves not to have happened; None: not tried.
+        margin: seconds that what the effect called may go on after its process has died.
+        settle: seconds after which a second look-up must give the same answer as the first.
+        rejected: a body that it rejects; None if that is not tried.
+        not_performed: a body for which it raises NotPerformed; None if that is not tried.
     """
 
     body: Any
@@ -94,7 +95,7 @@ class Settings:
 
 
 class _Broken(Exception):
-    """A promise that was not kept; its text is what should have been."""
+    """The effect broke the promise; the text says what should have happened."""
 
     def __init__(self, said: str, change: str = "") -> None:
         super().__init__(said)
@@ -102,16 +103,16 @@ class _Broken(Exception):
 
 
 class _Untried(Exception):
-    """There was nothing to try it with."""
+    """The check cannot be made; the text says why."""
 
 
 @dataclass(slots=True)
 class Trial:
-    """The checks in their order, and the calls that they make.
+    """Runs the checks in their order, and makes their calls.
 
     Args:
         caller: of the effect.
-        settings: what is tried.
+        settings: see there.
     """
 
     caller: Caller
@@ -125,7 +126,7 @@ class Trial:
     _last: Answer | None = None
 
     def run(self) -> Iterator[Finding]:
-        """Try all; each is told when it is done. None after the first is tried if that fails."""
+        """Make every check, and yield each result at once. If the first fails, make no other."""
         performs = True
         for check in CHECKS:
             if not performs:
@@ -153,21 +154,21 @@ class Trial:
     # ----------------------------------------------------------------- asking
 
     def new_id(self, end: str) -> str:
-        """An id that no message had."""
+        """An id that no message has had."""
         self._counter += 1
         return f"{self._ids}-{self._counter}-{end}"
 
     def perform(
         self, message_id: str, body: Any = None, kill: float | None = None, attempt: int = 1
     ) -> Answer:
-        """Ask it to perform."""
+        """Ask the effect to perform."""
         asked = self.settings.body if body is None else body
         return self.performed(
             message_id, self.caller.call(perform_event(message_id, asked, attempt), kill), kill
         )
 
-    def performed(self, message_id: str, raw: Raw, kill: float | None = None) -> Answer:
-        """Read what came of performing."""
+    def performed(self, message_id: str, raw: CallResult, kill: float | None = None) -> Answer:
+        """Read the answer to performing."""
         told = read(raw, "perform", message_id)
         if told.said is Outcome.PERFORMED:
             self.described[message_id] = told.effect
@@ -178,7 +179,7 @@ class Trial:
         """Have a new message performed.
 
         Raises:
-            _Broken: it was not.
+            _Broken: it was not performed.
         """
         told = self.perform(self.new_id(end))
         self.must(
@@ -189,10 +190,10 @@ class Trial:
         return told
 
     def look(self, message_id: str, expected: Outcome | None = None) -> Answer:
-        """Ask it to find.
+        """Ask the effect to find.
 
         Raises:
-            _Broken: it said something else than what is expected, or nothing clear.
+            _Broken: the answer is not the expected one, or not clear.
         """
         told = read(self.caller.call(find_event(message_id)), "find", message_id)
         self._told("find", told)
@@ -206,15 +207,15 @@ class Trial:
         return told
 
     def must(self, holds: bool, said: str, change: str = "") -> None:  # noqa: FBT001 - as assert
-        """Break the check unless something holds.
+        """Fail the check unless a condition holds.
 
         Args:
-            holds: whether it does.
-            said: what should have been, a clause.
-            change: what to do, if not what the check says.
+            holds: the condition.
+            said: what should have happened, a clause.
+            change: what to do, if the check itself does not say it.
 
         Raises:
-            _Broken: it does not.
+            _Broken: it does not hold.
         """
         if not holds:
             raise _Broken(f"{said}.", change)
@@ -235,11 +236,11 @@ class Check:
     """One promise of the contract.
 
     Attributes:
-        tried: tries it; gives what is worth knowing besides. Its name is the check's, and its
-            docstring what it asks.
-        change: what to do where it is not kept.
-        looks: whether it takes `find`.
-        kept: its status then.
+        tried: makes the check, and may return something worth knowing. Its name is the check's,
+            and its docstring the promise.
+        change: what to do if the promise is broken.
+        looks: whether it needs `find`.
+        kept: the status if it is kept.
     """
 
     tried: Callable[[Trial], str | None]
@@ -249,17 +250,17 @@ class Check:
 
     @property
     def name(self) -> str:
-        """As a person and `--json` see it."""
+        """As people and `--json` see it."""
         return self.tried.__name__.strip("_").replace("_", "-")
 
     @property
     def asks(self) -> str:
-        """What it asks, as a statement."""
+        """The promise, as a statement."""
         return self.tried.__doc__ or ""
 
 
 CHECKS: list[Check] = []
-"""In the order in which they are tried."""
+"""In the order in which they are made."""
 
 Tried = TypeVar("Tried", bound=Callable[[Trial], str | None])
 
@@ -375,7 +376,7 @@ def _odd_ids(trial: Trial) -> str:
 
 
 def _agrees(trial: Trial, told: Answer) -> None:
-    """It is clearly performed and found, or clearly neither."""
+    """It must clearly be performed and found, or clearly neither."""
     trial.must(told.said is not Outcome.UNKNOWN, "Nobody would know whether it happened")
     if trial.caller.can_find:
         performed = told.said is Outcome.PERFORMED
@@ -438,7 +439,7 @@ def _killed_after(trial: Trial) -> None:
 
 
 def _killed(trial: Trial, kill: float) -> bool:
-    """Whether it had happened; after the margin the first look is final."""
+    """Kill a call, wait for the margin, check that the first look-up is final; what that found."""
     told = trial.perform(trial.new_id("killed"), kill=kill)
     if kill == AFTER and not told.raw.failed:
         raise _Untried("its process is no Python, so nothing here can kill it at that moment")
@@ -481,7 +482,7 @@ def _performed_again(trial: Trial) -> str:
 
 
 def _hint(told: Answer | None) -> str:
-    """What to change of an answer that hangs, or was meant to be clear and is not."""
+    """What to change if the answer took too long, or was meant to be clear and is not."""
     if told is None or told.said is not Outcome.UNKNOWN:
         return ""
     answer = told.raw.answer if isinstance(told.raw.answer, dict) else {}

@@ -1,4 +1,4 @@
-"""The effect as a function of the embedded AWS; of an account nobody's function is tried out."""
+"""Calls the effect's function on the embedded AWS, never one of an account."""
 
 import json
 import threading
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actonce.adopt.effect_check.calls import AFTER, Event, Raw
+from actonce.adopt.effect_check.calls import AFTER, CallResult, Event
 from actonce.embedded import faults, functions
 from actonce.stack.embedded_folder import State
 
@@ -21,11 +21,11 @@ class OnLambda:
     """See `calls.Caller`.
 
     Args:
-        lambda_: a client that repeats nothing.
+        lambda_: a client without retries.
         state: of the embedded AWS.
-        faults: its folder of faults; by them a process in Python dies before it answers.
+        faults: its folder of faults, by which a process in Python dies before it answers.
         effect: the function that performs, by name or ARN.
-        finds: the one that looks up; empty: there is none.
+        finds: the function that looks up; empty if there is none.
     """
 
     lambda_: "LambdaClient"
@@ -40,7 +40,7 @@ class OnLambda:
         """See `calls.Caller`."""
         return bool(self.finds)
 
-    def call(self, event: Event, kill: float | None = None) -> Raw:
+    def call(self, event: Event, kill: float | None = None) -> CallResult:
         """See `calls.Caller`."""
         if kill is None:
             raw = self._call(event)
@@ -58,7 +58,7 @@ class OnLambda:
         finally:
             timer.join()
 
-    def at_once(self, events: list[Event]) -> list[Raw]:
+    def at_once(self, events: list[Event]) -> list[CallResult]:
         """See `calls.Caller`."""
         with ThreadPoolExecutor(len(events)) as threads:
             return list(threads.map(self._call, events))
@@ -71,10 +71,10 @@ class OnLambda:
         """See `calls.Caller`."""
         time.sleep(seconds)
 
-    def _call(self, event: Event) -> Raw:
+    def _call(self, event: Event) -> CallResult:
         function = self.finds if event["operation"] == "find" else self.effect
         began = time.monotonic()
         response = self.lambda_.invoke(FunctionName=function, Payload=json.dumps(event))
         seconds = time.monotonic() - began
         text = response["Payload"].read()
-        return Raw(json.loads(text) if text else None, "FunctionError" in response, seconds)
+        return CallResult(json.loads(text) if text else None, "FunctionError" in response, seconds)

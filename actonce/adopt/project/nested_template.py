@@ -1,11 +1,11 @@
 """The stack's templates as `actonce init` copies them: without the example, with nothing to build.
 
-In front of a function of a team's own the example has nothing to do. And a team that writes its
-functions in Node or Java should need no Python where it builds: the copy's functions are deployed
-as they are (`SkipBuild`), with Powertools from the layer that AWS publishes. The clone builds its
+A team has a function of its own, so it does not need the example. And a team that writes its
+functions in Node or Java should need no Python to build: the copy's functions are deployed as they
+are (`SkipBuild`), with Powertools from the layer that AWS publishes. The clone builds its
 functions, so that `sam local invoke` needs neither an account nor AWS's layer.
 
-What is left out and what is put in stands in the templates themselves, in comments.
+Comments in the templates say what is left out and what is put in.
 """
 
 import re

@@ -1,11 +1,10 @@
-"""Puts ActOnce's files into a team's folder, and those of a newer version in their place.
+"""Puts ActOnce's files into a team's folder, and replaces them by those of a newer version.
 
-The manifest beside them says what was put there. It is written last, so that the same upgrade,
-begun again after it was cut short, goes on: what it has written is no change of the team's.
+The manifest beside them says what was put there. It is written last, so that an upgrade which was
+interrupted can be run again: what it wrote does not count as a change of the team's.
 
-Invariant: an upgrade writes over and removes only files that are as the manifest or the newer
-version has them; and nothing is written through a symbolic link, which may lead into another
-project.
+Invariant: an upgrade overwrites and removes only files that are as in the manifest or in the newer
+version, and writes nothing through a symbolic link, which may lead into another project.
 """
 
 import contextlib
@@ -26,7 +25,7 @@ class Manifest:
 
     Attributes:
         version: of ActOnce.
-        files: digests of its files as that version has them.
+        files: digests of that version's files.
     """
 
     version: str
@@ -37,7 +36,7 @@ def manifest_of(root: Path) -> Manifest | None:
     """A folder's manifest; None if it has none.
 
     Raises:
-        Failed: it cannot be read, or is none.
+        Failed: the file cannot be read, or is no manifest.
     """
     file = root / MANIFEST
     try:
@@ -60,7 +59,7 @@ def place(root: Path, version: str, managed: Files, seeds: Files) -> None:
         root: the team's folder.
         version: of the managed files.
         managed: ActOnce's files, which an upgrade may replace.
-        seeds: the team's from now on; with them the folder has to be a new one, but for git's.
+        seeds: files that are the team's from now on; they need a folder with nothing but `.git`.
 
     Raises:
         Failed: something is there already, or cannot be written.
@@ -90,15 +89,15 @@ def place(root: Path, version: str, managed: Files, seeds: Files) -> None:
 
 
 def upgrade(root: Path, version: str, managed: Files) -> dict[PurePosixPath, str]:
-    """Bring what a folder holds to another version.
+    """Bring a folder's managed files to another version.
 
     Returns:
-        What became of each file that is other now: added, replaced or removed.
+        What happened to each file that differs: added, replaced or removed.
 
     Raises:
         WrongUse: the folder's version is newer.
-        Failed: nothing was put there, or a file was changed, made or removed since: nothing is
-            written; or one cannot be written, and the same command goes on from there.
+        Failed: nothing was put there, or somebody changed, added or removed a file since, so
+            nothing is written; or a file cannot be written, and the same command continues there.
     """
     there = manifest_of(root)
     if there is None:
@@ -137,7 +136,7 @@ def upgrade(root: Path, version: str, managed: Files) -> dict[PurePosixPath, str
 
 
 def digest(content: bytes) -> str:
-    """SHA-256 of a text file, whichever way its lines end: git may have rewritten them."""
+    """SHA-256 of a text file whatever its line ends, which git may have rewritten."""
     return sha256(content.replace(b"\r\n", b"\n")).hexdigest()
 
 
@@ -154,7 +153,7 @@ def _write_manifest(root: Path, version: str, managed: Files) -> None:
 def _write(root: Path, path: PurePosixPath, content: bytes) -> None:
     file = _file(root, path)
     file.parent.mkdir(parents=True, exist_ok=True)
-    # A half-written file would be one that the team has changed.
+    # A half-written file would count as a change of the team's.
     part = file.with_name(f"{file.name}.part")
     try:
         part.write_bytes(content)
@@ -164,7 +163,7 @@ def _write(root: Path, path: PurePosixPath, content: bytes) -> None:
 
 
 def _file(root: Path, path: PurePosixPath) -> Path:
-    """Where a path of the manifest, which anybody may have edited, or of this version lies."""
+    """The file of a path from this version, or from the manifest, which anybody may have edited."""
     file = root.resolve() / path
     if file.resolve() != file or not file.is_relative_to(root.resolve()):
         raise Failed(f"{file} leads elsewhere, perhaps by a symbolic link: nothing is done there.")

@@ -1,12 +1,12 @@
 """Which files `actonce init` puts into a folder: the stack's, and those of a new project.
 
-Two kinds. *Managed* files are ActOnce's, of one version: the manifest has their hashes, and an
-upgrade brings them to another version. *Seeds* are the team's from the first moment: written once,
-never looked at again.
+There are two kinds. *Managed* files are ActOnce's, of one version: the manifest has their hashes,
+and an upgrade brings them to another version. *Seeds* are the team's: `init` writes them once, and
+never looks at them again.
 
-What is managed is what the stack runs in front of a function of the team's own: not the other
-ways, nor the example, nor what its functions' code has for these. It is copied, and templates are
-written as `nested_template` says.
+The managed files are what the stack needs in front of a team's own function, without the other
+strategies, the example, and the code of the functions for these. They are copied, and templates are
+changed as `nested_template` says.
 """
 
 import re
@@ -23,7 +23,7 @@ STACK = PurePosixPath("actonce")
 """Below the team's folder: where the stack lies."""
 
 _SKELETON = Path(__file__).with_name("skeleton")
-_RENAMED = {"gitignore": ".gitignore"}  # by its own name it would rule over the skeleton itself
+_RENAMED = {"gitignore": ".gitignore"}  # by that name it would apply to the skeleton itself
 
 _PYTHON = f"python3.{sys.version_info.minor}"  # sam build finds it on the PATH
 
@@ -52,7 +52,7 @@ def stack_files(*, audit: bool = False) -> Files:
     """The managed files of this version, by their path below the team's folder.
 
     Args:
-        audit: with what keeps its records, and audits them each night.
+        audit: whether to add what keeps the records and audits them each night.
     """
     root = sources()
     wanted = _STACK + _OF_THE_AUDIT if audit else _STACK
@@ -70,7 +70,7 @@ def _as_nested(path: PurePosixPath, content: bytes) -> bytes:
 
 
 def has_audit(paths: Iterable[PurePosixPath]) -> bool:
-    """Whether these managed files are with the audit."""
+    """Whether these managed files include the audit."""
     return STACK / "audit.yaml" in set(paths)
 
 
@@ -78,7 +78,7 @@ def seeds(name: str) -> Files:
     """The files of a new project, by their path below its folder.
 
     Args:
-        name: the project's, as a person has typed it.
+        name: the project's, as the person typed it.
     """
     own, python = stack_name(name).encode(), _PYTHON.encode()
     return {
