@@ -95,7 +95,7 @@ def fates(
 
 @pytest.fixture(scope="module")
 def console(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Client:
-    return console_of(stack, tmp_path_factory.mktemp("discarded"))
+    return console_of(stack, tmp_path_factory.mktemp("discarded"), options="")
 
 
 @pytest.fixture(scope="module")

@@ -201,18 +201,26 @@ class Server:
         self._listener.close()
 
 
-def console_of(stack: Stack, folder: Path, *, reads: bool = True, **more: Any) -> Client:
+def console_of(
+    stack: Stack,
+    folder: Path,
+    *,
+    reads: bool = True,
+    options: str = " --stack-name actonce",
+    **more: Any,
+) -> Client:
     """A console of a stack.
 
     Args:
         stack: whose.
         folder: for what is discarded.
         reads: whether its queues have been read.
+        options: what its commands need to find the stack.
         more: see `Context`.
     """
     # Clients of its own: what counts their calls is not taken off again.
     aws = Aws(stack.aws.endpoint_url)
-    where, options = "At a test, stack actonce", " --stack-name actonce"
+    where = "At a test, stack actonce"
     own = dataclasses.replace(stack, aws=aws, where=where, options=options)
     context = Context(own, folder, scan_waits=0, job_waits=0, **more)
     client = Client(app(context, TOKEN, PORT), context)
