@@ -23,21 +23,23 @@ __all__ = ["aws_variables", "moto_stack"]
 
 Open = Callable[..., Client]
 
+TOPIC = "arn:aws:sns:us-east-1:123456789012:alarms"
+
 
 @pytest.fixture
 def ledger(moto_stack: Stack) -> Stack:
     """A stack with a ledger on moto, as far as the views ask it."""
     deployed(moto_stack, moto_stack.outputs)
     stack = with_log(with_ledger(moto_stack))
-    topic = "arn:aws:sns:us-east-1:123456789012:alarms"
-    return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=topic)
+    return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=TOPIC)
 
 
 @pytest.fixture
 def machine(moto_stack: Stack) -> Stack:
     """The same with a state machine in the ledger's place."""
     deployed(moto_stack, moto_stack.outputs)
-    return with_executions(with_log(with_table(moto_stack)))
+    stack = with_executions(with_log(with_table(moto_stack)))
+    return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=TOPIC)
 
 
 FIRST = 10**12
