@@ -36,8 +36,11 @@ class Execution:
 
     @property
     def outcome(self) -> str | None:
-        """`performed`, `found`, `resolved` or `rejected`; None: it is open, or does not say."""
-        if self.error == REJECTED_BY_OPERATOR:
+        """`performed`, `found`, `resolved` or `rejected`; None: it is open, or does not say.
+
+        Whoever stops an execution may give any error, so only one that failed was rejected.
+        """
+        if (self.status, self.error) == ("FAILED", REJECTED_BY_OPERATOR):
             return "rejected"
         outcome = self.output.get("outcome")
         return None if outcome is None else str(outcome)

@@ -190,6 +190,7 @@ STORIES = {
     "failed": story(status="FAILED", error="E"),
     "failed undecided": story(status="FAILED", error="States.Timeout", letter=("rejected", "")),
     "aborted": story(status="ABORTED"),
+    "aborted, as if rejected": story(status="ABORTED", error="RejectedByOperator"),
     "aborted, waiting": story(status="ABORTED", letter=("rejected", "")),
     "aborted, decided": story(
         status="ABORTED",
