@@ -183,7 +183,9 @@ def close_gaps(bootstrap: Path) -> None:
         (stepfunctions, "_execute_task", note_context),
         (stepfunctions, "_stop_execution", close_tasks_of_aborted),
     ):
-        setattr(owner, name, functools.partial(replacement, getattr(owner, name)))
+        replaced = functools.partial(replacement, getattr(owner, name))
+        # From Python 3.14 on, a class would bind it as a method.
+        setattr(owner, name, staticmethod(replaced) if isinstance(owner, type) else replaced)
     handlers = provisioners._RESOURCE_HANDLERS  # noqa: SLF001
     for kind, operation, handler in (
         ("AWS::CloudFormation::Stack", "delete", retain_nested),
