@@ -1,8 +1,10 @@
+import os
 import re
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -134,12 +136,17 @@ def test_what_is_no_summary_of_an_audit_that_ended_is_refused_in_a_sentence() ->
     assert refused >= {"version", "verdicts", "totals", "days", "gaps", "latency", "quarantine"}
 
 
+@pytest.mark.parametrize("umask", [0o002, 0o077])
 def test_a_new_page_takes_the_place_of_the_old_or_leaves_nothing_half_written(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, umask: int
 ) -> None:
     page = tmp_path / "report.html"
-    write(summaries.all_good(), page)
-    write(summaries.alarms_of_each_kind(), page)
+    before = os.umask(umask)
+    try:
+        write(summaries.all_good(), page)
+        write(summaries.alarms_of_each_kind(), page)
+    finally:
+        os.umask(before)
     assert page.read_text("utf-8") == html(summaries.alarms_of_each_kind())
     assert page.stat().st_mode & 0o777 == 0o644
     page.unlink()
@@ -148,6 +155,10 @@ def test_a_new_page_takes_the_place_of_the_old_or_leaves_nothing_half_written(
         write(summaries.all_good(), page)
     with pytest.raises(FileNotFoundError):
         write(summaries.all_good(), tmp_path / "nowhere" / "report.html")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            write(summaries.all_good(), page)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 

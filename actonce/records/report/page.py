@@ -61,6 +61,7 @@ def write(summary: dict[str, Any], path: Path) -> None:
     text = html(summary)
     path.parent.stat()  # a folder that is not there is not made
     place(None, str(path.parent)).write(path.name, text)
+    path.chmod(0o644)  # whatever the umask is: a page is for others, too
 
 
 _JUDGED = {0: "good", 3: "unsure", 4: "unsure"}

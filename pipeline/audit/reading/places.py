@@ -195,7 +195,7 @@ class _Here:
         try:
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(file)
-        except OSError:
+        except BaseException:  # Ctrl-C, too
             temporary.unlink(missing_ok=True)  # of a full disk it holds the last bytes
             raise
 
