@@ -210,7 +210,7 @@ class Cache:
         """
         files = listing.by_day()
         self._version = version(self.spark.version)
-        there = {one.below: one for one in files_below(self.spark, self._folder)}
+        there = {one.below: one for one in files_below(place(self.spark, self._folder))}
         manifests = self._manifests(there)
         self._clean(there, manifests, every_day)
         for day, of_day in files.items():
@@ -264,7 +264,7 @@ class Cache:
         sha256 = hashes(self.spark, [file.path for file in to_read])
         count = write_rows(records(self.spark, to_read), f"{self._folder}/{attempt}", files.keys())
         parts: dict[date, list[Source]] = {day: [] for day in files}
-        for one in files_below(self.spark, f"{self._folder}/{attempt}"):
+        for one in files_below(place(self.spark, f"{self._folder}/{attempt}")):
             folder, _, name = one.below.partition("/")
             if name.startswith("part-") and name.endswith(".parquet"):
                 part = Source(f"{attempt}/{one.below}", one.size, one.stamp)

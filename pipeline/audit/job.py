@@ -210,7 +210,7 @@ def is_brief(request: Request) -> bool:
         listing = _within_reach(request, list_records(None, request.records, request.out))
     except CannotAudit:
         return True
-    cached = [] if request.from_raw else files_below(None, f"{request.out}/{CACHE}")
+    cached = [] if request.from_raw else files_below(place(None, f"{request.out}/{CACHE}"))
     there = {one.below for one in cached}
     read = (one.size for one in listing.files if f"{one.day}.manifest" not in there)
     return sum(read) + sum(one.size for one in cached) // 10 < _LITTLE

@@ -93,10 +93,10 @@ def check_is_there(root: str) -> None:
         raise CannotAudit(f"{root} cannot be read: there is no such folder.")
 
 
-def files_below(spark: "SparkSession | None", folder: str) -> list[ListedFile]:
+def files_below(folder: Readable) -> list[ListedFile]:
     """All files below a folder; none if there is no folder."""
     try:
-        return place(spark, folder).files()
+        return folder.files()
     except CannotAudit:
         return []
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, Final
 
-from pipeline.audit.reading.places import Readable
+from pipeline.audit.reading.places import Readable, files_below
 from pipeline.errors import CannotAudit
 
 FOLDER: Final = "digests"
@@ -107,10 +107,7 @@ def read_chain(folder: Readable, head: object) -> Chain:
     Raises:
         BrokenChain: it is not what was written.
     """
-    try:
-        names = [one.below for one in folder.files() if _NAME.fullmatch(one.below)]
-    except CannotAudit:
-        names = []
+    names = [one.below for one in files_below(folder) if _NAME.fullmatch(one.below)]
     with ThreadPoolExecutor() as pool:
         texts = pool.map(lambda name: folder.read(name) or "", names)
         chain = chain_of(dict(zip(names, texts, strict=True)))

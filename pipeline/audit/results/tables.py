@@ -39,7 +39,7 @@ def refuse_others(spark: SparkSession, out: str) -> None:
         here = None if is_uri(folder) else Path(readable(folder))
         if here and (here.is_symlink() or (here.exists() and not here.is_dir())):
             raise CannotAudit(_others(out, name))
-        for file in files_below(spark, folder):
+        for file in files_below(place(spark, folder)):
             if not RESULTS.match(f"{name}/{file.below}"):
                 raise CannotAudit(_others(out, f"{name}/{file.below}"))
             is_of_audit |= name == CACHE and file.below.endswith(".manifest")
@@ -85,7 +85,7 @@ def write_days(table: DataFrame, folder: str, schema: StructType, *, whole: bool
 
 def empty_days(spark: SparkSession, folder: str, days: Interval, but: Collection[date]) -> None:
     """Empty the days of an interval that a table still holds, but those that have rows."""
-    for one in files_below(spark, folder):
+    for one in files_below(place(spark, folder)):
         found = re.match(r"day=([^/]+)/", one.below)
         if found and days[0] <= (day := date.fromisoformat(found[1])) <= days[1] and day not in but:
             place(spark, folder).delete(one.below)
