@@ -1,4 +1,4 @@
-"""Two contents side by side: lines that differ differ, and nothing is lost, whatever was sent."""
+"""Two contents side by side: what differs is marked, and nothing is lost, whatever was sent."""
 
 import json
 from collections.abc import Callable
