@@ -44,7 +44,8 @@ class Batch:
     brings it back. The deliveries of a message group (FIFO) are handled one after another in order;
     after the first failure the rest of the group is returned untried, and no other group waits for
     it. `put_events` is called last and cannot change the answer. A batch without failures or events
-    makes no call of its own.
+    makes no call of its own. Nothing is at work any more when `handle` returns or raises: Lambda
+    would freeze it, and thaw it beside the next batch.
 
     A delivery spends most of its time waiting for AWS, so a batch takes about as long as its
     slowest delivery.
@@ -75,7 +76,6 @@ class Batch:
         self._growth = growth
         self._chance = chance
         self._put_events = put_events
-        self._threads = ThreadPoolExecutor(LARGEST_BATCH, thread_name_prefix="delivery")
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an SQS event with Lambda's partial batch response."""
@@ -84,7 +84,9 @@ class Batch:
             delivery = Delivery.from_record(record)
             group = delivery.message_group_id or f"of its own: {delivery.sqs_message_id}"
             groups.setdefault(group, []).append(delivery)
-        by_group = self._threads.map(self._handle_in_order, groups.values())
+        # Left by an error, too, it waits for whatever has begun.
+        with ThreadPoolExecutor(LARGEST_BATCH, thread_name_prefix="delivery") as threads:
+            by_group = list(threads.map(self._handle_in_order, groups.values()))
         results = [result for group_results in by_group for result in group_results]
         failed = [delivery for delivery, result in results if isinstance(result, Exception)]
         if failed:

@@ -1,5 +1,6 @@
 """Reads the message in a delivery: its id, its body and its content's fingerprint."""
 
+import contextlib
 import hashlib
 import threading
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from enum import StrEnum
 import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
+from jmespath.visitor import TreeInterpreter
 
 from actonce_core import strict_json
 from actonce_core.delivery import Delivery
@@ -106,7 +108,8 @@ class MessageReader:
         message_id_from: `body:<JMESPath>`, `attribute:<name>`, `deduplication-id` or
             `sqs-message-id`.
         content_from: JMESPath of the content: two messages with the same id and content are the
-            same message; empty for the whole body.
+            same message; empty for the whole body, which also counts where a part of the expression
+            finds nothing.
 
     Raises:
         ValueError: either of them is invalid.
@@ -158,13 +161,18 @@ class MessageReader:
         return message
 
     def _fingerprint(self, body: JsonValue) -> str:
-        # Without that content the whole body is compared: two bodies are never equal by accident.
-        content = None if self._content is None else _search(self._content, body)
-        try:
-            written = strict_json.canonical(body if content is None else content)
-        except (TypeError, ValueError):  # the expression made something that is not JSON
-            written = strict_json.canonical(body)
-        return hashlib.sha256(written.encode("utf-8")).hexdigest()
+        if self._content is None:
+            return _sha256(strict_json.canonical(body))
+        content = _search(self._content, body)
+        if content is not None:
+            with contextlib.suppress(TypeError, ValueError):  # what it made may not be JSON
+                return _sha256(strict_json.canonical(content))
+        # Without its content a body is compared whole; no content has this text, which is not JSON.
+        return _sha256(f"whole body: {strict_json.canonical(body)}")
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 _Finder = Callable[[Delivery, JsonValue], JsonValue]
@@ -212,9 +220,37 @@ def _functions(node: dict[str, JsonValue]) -> Iterator[str]:
             yield from _functions(child)
 
 
+class _FoundNothing(ValueError):
+    """A part of an expression found nothing, or null."""
+
+
+class _StrictInterpreter(TreeInterpreter):  # type: ignore[misc]
+    """JMESPath in which an expression finds something only where each of its parts does.
+
+    JMESPath itself goes on with null: `{amount: amount}` or `to_string(amount)` finds the same in
+    every body without an amount, and a projection or a filter leaves such elements out. Two
+    messages would be the same by what both lack. Only `||` names what stands for a missing part.
+    """
+
+    def visit(self, node: dict[str, JsonValue], value: JsonValue) -> JsonValue:
+        found = super().visit(node, value)
+        if found is None or (found == [] and node["type"] in ("filter_projection", "slice")):
+            raise _FoundNothing
+        return found
+
+    def visit_or_expression(self, node: dict[str, JsonValue], value: JsonValue) -> JsonValue:
+        first, second = node["children"]
+        with contextlib.suppress(_FoundNothing):
+            found = self.visit(first, value)
+            if not self._is_false(found):
+                return found
+        return self.visit(second, value)
+
+
 def _search(expression: jmespath.parser.ParsedResult, body: JsonValue) -> JsonValue:
+    """What the expression finds; None if nothing, or if it fails."""
     try:
-        return expression.search(body)
+        return _StrictInterpreter().visit(expression.parsed, body)
     except _SEARCH_FAILED:
         return None
 

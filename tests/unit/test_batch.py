@@ -118,6 +118,43 @@ def test_what_failed_comes_back_soon_by_one_call_for_the_batch(is_down: bool) ->
     assert sqs.calls == [{"handle-0": 4, "handle-2": 6}]
 
 
+@pytest.mark.parametrize(
+    ("what_fails", "order"), [("a line is written", [0, 1]), ("a thread is started", [1, 0])]
+)
+def test_nothing_is_at_work_when_a_batch_is_left_by_an_error(
+    what_fails: str, order: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, fails, is_left = threading.Event(), threading.Event(), threading.Event()
+    at_work_then: list[bool] = []
+    start = threading.Thread.start
+
+    def handle(delivery: Delivery) -> DeliveryResult:
+        if delivery.sqs_message_id == "1":
+            begun.set()
+            fails.wait(60)
+            at_work_then.append(is_left.wait(0.2))
+        return DONE
+
+    def write_line(*_: Any, extra: dict[str, Any], **__: Any) -> None:
+        if what_fails == "a line is written" and extra["sqs_message_id"] == "0":
+            begun.wait(60)
+            fails.set()
+            raise MemoryError
+
+    def start_thread(thread: threading.Thread) -> None:
+        if what_fails == "a thread is started" and thread.name == "delivery_1":
+            fails.set()
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(batch.logger, "info", write_line)
+    monkeypatch.setattr(threading.Thread, "start", start_thread)
+    with pytest.raises((MemoryError, RuntimeError)):
+        failed_of([record(number) for number in order], handle, Sqs())
+    is_left.set()
+    assert at_work_then == [False]
+
+
 def test_a_batch_without_a_failure_makes_no_call() -> None:
     sqs = Sqs()
     assert failed_of([record(0)], failing(), sqs) == []

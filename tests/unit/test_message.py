@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from hypothesis import example, given
+from hypothesis import strategies as st
 
 from actonce_core import strict_json
 from actonce_core.execution import MAX_INPUT_BYTES, execution_input, execution_name, unusable_id
 from actonce_core.message import Message, MessageReader, Reason, Refusal
-from tests.support.deliveries import delivery, message_ids, text_attribute
+from tests.support.deliveries import delivery, json_values, message_ids, text_attribute
 from tests.support.snapshots import Snapshot
 
 
@@ -159,8 +160,99 @@ def test_only_what_content_from_names_counts_and_if_it_names_nothing_all(
     assert (one.fingerprint == other.fingerprint) is is_the_same
     # The execution gets the whole body all the same.
     assert json.loads(json.loads(other.execution_input)["body"]) == body | change
-    if not is_the_same and content_from != PICKED:
-        assert one.fingerprint == read(body).fingerprint
+
+
+HALF_THERE = [
+    # An expression that JMESPath answers where the field is missing, and two bodies that differ in
+    # something else.
+    ("{amount: amount}", {"Amount": 5}, {"Amount": 6000}),
+    ("{amount: amount}", {"amount": None, "fee": 1}, {"amount": None, "fee": 2}),
+    ("[amount]", {"Amount": 5}, {"Amount": 6000}),
+    ("{a: {b: order.amount}}", {"order": {"Amount": 5}}, {"order": {"Amount": 6000}}),
+    ("{first: items[0].sku}", {"items": [], "n": 1}, {"items": [], "n": 2}),
+    ("items[*].sku", {"items": [{"sku": 1}, {"SKU": 2}]}, {"items": [{"sku": 1}, {"SKU": 3}]}),
+    ("items[].sku", {"items": [[{"SKU": 2}]]}, {"items": [[{"SKU": 3}]]}),
+    ("items.*.sku", {"items": {"a": {"SKU": 2}}}, {"items": {"a": {"SKU": 3}}}),
+    ("items[1:]", {"items": [5]}, {"items": [6]}),
+    ("items[?kind=='a'].n", {"items": [{"kind": "A", "n": 1}]}, {"items": [{"kind": "A", "n": 2}]}),
+    ("items[?kind!='b'].n", {"items": [{"n": None, "m": 1}]}, {"items": [{"n": None, "m": 2}]}),
+    ("sum(items[?n > `9`].n)", {"items": [{"n": 1}]}, {"items": [{"n": 2}]}),
+    ("to_string(amount)", {"Amount": 5}, {"Amount": 6000}),
+    ("type(amount)", {"Amount": 5}, {"Amount": 6000}),
+    ("to_array(amount)", {"Amount": 5}, {"Amount": 6000}),
+    ("not_null(amount, total)", {"Amount": 5}, {"Amount": 6000}),
+    ("amount == total", {"Amount": 5}, {"Amount": 6000}),
+    ("!amount", {"Amount": 5}, {"Amount": 6000}),
+    ("amount && total", {"Amount": 5}, {"Amount": 6000}),
+    ("amount || total", {"Amount": 5}, {"Amount": 6000}),
+    ("map(&sku, items)", {"items": [{"SKU": 2}]}, {"items": [{"SKU": 3}]}),
+    ("merge(@, {amount: amount}) | {amount: amount}", {"Amount": 5}, {"Amount": 6000}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("expression", "body", "other"), HALF_THERE)
+def test_two_messages_are_never_the_same_by_what_both_lack(
+    expression: str, body: dict[str, Any], other: dict[str, Any]
+) -> None:
+    reader = MessageReader(content_from=expression)
+    first, second = (read({"message_id": "m"} | one, reader) for one in (body, other))
+    assert first.fingerprint != second.fingerprint
+
+
+@pytest.mark.parametrize("content_from", ["payload", "{a: payload.a}", "[payload][?a] | [0]"])
+def test_a_body_that_is_compared_whole_is_never_the_same_as_a_part(content_from: str) -> None:
+    id_elsewhere = MessageReader("sqs-message-id", content_from)
+    whole = read({"a": 1}, id_elsewhere)
+    part = read({"payload": {"a": 1}}, id_elsewhere)
+    assert whole.fingerprint != part.fingerprint
+
+
+@given(
+    st.lists(st.sampled_from(["amount", "day", "note"]), min_size=1, max_size=3, unique=True),
+    *[st.dictionaries(st.sampled_from(["amount", "day", "note"]), json_values)] * 2,
+)
+def test_picked_fields_are_the_same_only_where_each_is_there_and_equal(
+    picked: list[str], body: dict[str, Any], other: dict[str, Any]
+) -> None:
+    fields = ", ".join(f"{name}: {name}" for name in picked)
+    reader = MessageReader("sqs-message-id", f"{{{fields}}}")
+    is_the_same = read(body, reader).fingerprint == read(other, reader).fingerprint
+    are_there = all(one.get(name) is not None for one in (body, other) for name in picked)
+    if are_there:
+        parts = ([one[name] for name in picked] for one in (body, other))
+        assert is_the_same == (len(set(map(strict_json.canonical, parts))) == 1)
+    else:
+        assert is_the_same == (strict_json.canonical(body) == strict_json.canonical(other))
+
+
+def test_a_default_stands_for_what_is_missing() -> None:
+    reader = MessageReader("body:order.id || id", "{amount: amount, note: note || 'none'}")
+    message = {"id": "m", "amount": 1, "sent": 1}
+    assert read(message, reader).message_id == "m"
+    assert read({"order": {"id": "n"}, **message}, reader).message_id == "n"
+    again = {**message, "sent": 2}
+    assert read(message, reader).fingerprint == read(again, reader).fingerprint
+    assert read(message, reader).fingerprint != read({**again, "note": "x"}, reader).fingerprint
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "join('-', [tenant, to_string(number)])",
+        "to_string(number)",
+        "to_string([tenant, number])",
+        "to_string({number: number})",
+        "type(number)",
+        "join('-', map(&to_string(number), [@]))",
+        "join('-', ['a', not_null(number, 'none')])",
+        "join('-', items[*].id)",
+        "join('-', items[?id].id)",
+    ],
+)
+@pytest.mark.parametrize("rest", [{}, {"number": None}, {"items": []}, {"items": [{}]}])
+def test_an_id_with_a_part_missing_is_no_id(expression: str, rest: dict[str, Any]) -> None:
+    refusal = refuse({"tenant": "a", "request": 1} | rest, MessageReader(f"body:{expression}"))
+    assert refusal.reason is Reason.NO_MESSAGE_ID
 
 
 # ------------------------------------------------------------------ the execution's input
