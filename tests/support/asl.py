@@ -193,7 +193,7 @@ def run(definition: Definition, data: Any, answers: Mapping[str, Any], context: 
             answer = left[name].pop(0) if name in left else answers[name]
             if isinstance(answer, Exception):
                 known["errorOutput"] = {"Error": str(answer), "Cause": ""}
-                taken = next(one for one in state["Catch"] if _catches(one, str(answer)))
+                taken = next(one for one in state["Catch"] if catches(one, str(answer)))
             else:
                 known["result"] = answer
         data = evaluate(taken.get("Output", data), variables, **known)
@@ -202,5 +202,6 @@ def run(definition: Definition, data: Any, answers: Mapping[str, Any], context: 
         name = taken["Next"]
 
 
-def _catches(catcher: Mapping[str, Any], error: str) -> bool:
+def catches(catcher: Mapping[str, Any], error: str) -> bool:
+    """Whether a catcher, or a retrier, matches an error; see "Error names", States Language."""
     return not {error, "States.ALL"}.isdisjoint(catcher["ErrorEquals"])

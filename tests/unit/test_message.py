@@ -54,6 +54,16 @@ SENT: dict[str, Sent] = {
     "a number": ("attribute:id", {}, attribute(dataType="Number", stringValue="17")),
     "bytes": ("attribute:id", {}, attribute(dataType="Binary", binaryValue="AAE=")),
     "a deduplication id": ("deduplication-id", {}, {"attributes": {"MessageDeduplicationId": "d"}}),
+    "a deduplication id's first": (
+        "deduplication-id", {}, {
+            "attributes": {"MessageDeduplicationId": "of the second send"},
+            "message_attributes": {"source_deduplication_id": text_attribute("d")},
+        },
+    ),
+    "a first one on a standard queue": (
+        "deduplication-id", {},
+        {"message_attributes": {"source_deduplication_id": text_attribute("d")}},
+    ),
     "no deduplication id": ("deduplication-id", {}, {}),
     "SQS's": ("sqs-message-id", {}, {}),
     "SQS's first": ("sqs-message-id", {}, {"message_attributes": {"source_message_id": FIRST}}),
