@@ -374,6 +374,8 @@ def test_only_an_object_with_a_boolean_says_anything(answer: Any) -> None:
     elif said is False:
         run(UNKNOWN[0], ("find", answer), PERFORMED)
     else:
+        performed = STATES["FindEffect"]["Output"]["performed"]
+        assert asl.evaluate(performed, result={"Payload": answer}) is None
         services, _ = run(UNKNOWN[0], ("find", answer), RESOLVE)
         assert services.letters[0]["reason"] == "outcome_unknown"
 
@@ -403,6 +405,8 @@ def test_an_interpreter_whose_catch_sees_no_error_of_an_output_takes_them_alike(
 )
 def test_an_answer_that_is_no_object_with_a_text_decides_nothing(answer: Any) -> None:
     run(*UNTIL["rejected"], ("post", answer), RESOLVE)
+    decision = STATES["DeadLetter"]["Output"]["decision"]
+    assert asl.evaluate(decision, result=answer) == "none"
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])

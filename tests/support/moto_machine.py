@@ -13,7 +13,6 @@ from jsonata import Jsonata
 from jsonata.jexception import JException
 from moto import mock_aws
 from moto.awslambda_simple.models import lambda_simple_backends
-from moto.core import DEFAULT_ACCOUNT_ID
 from moto.stepfunctions.parser.asl.jsonata import jsonata as motos_jsonata
 
 from tests.support import asl
@@ -69,7 +68,7 @@ def process_message() -> Iterator[StatesOf]:
             definition=json.dumps(asl.definition(substitutions)),
             roleArn=role["Role"]["Arn"],
         )["stateMachineArn"]
-        answered = lambda_simple_backends[DEFAULT_ACCOUNT_ID]["us-east-1"]
+        answered = lambda_simple_backends["123456789012"]["us-east-1"]
 
         def states_of(*answers: Any) -> list[str]:
             answered.lambda_simple_results_queue[:] = [json.dumps(one) for one in answers]
