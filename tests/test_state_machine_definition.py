@@ -20,7 +20,8 @@ from actonce_core.execution import MAX_INPUT_BYTES
 from lab.conformance import machine, stepfunctions
 from lab.conformance.machine import Aborted, Execution, Position, StateFailed
 from tests import template
-from tests.support import asl, audit_machine
+from tests.support import asl, audit_machine, moto_machine
+from tests.support.answers import ANSWERED, NO_CLEAR_YES, SAYS_NOTHING
 from tests.support.snapshots import Snapshot
 
 PROVES_NOT_PERFORMED = [
@@ -165,11 +166,16 @@ class Scripted:
 
 
 def run(
-    *steps: Step, redrives: int = 0, position: Position | None = None, message: Any = MESSAGE
+    *steps: Step,
+    redrives: int = 0,
+    position: Position | None = None,
+    message: Any = MESSAGE,
+    **parameters: str,
 ) -> tuple[Scripted, Any]:
     """Run an execution that takes these steps and no other; and how it ends, or by which error."""
     services = Scripted(list(steps))
-    definition = machine.load(asl.PROCESS_MESSAGE.read_text(), asl.EXAMPLE_SUBSTITUTIONS)
+    substitutions = asl.EXAMPLE_SUBSTITUTIONS | parameters
+    definition = machine.load(asl.PROCESS_MESSAGE.read_text(), substitutions)
     execution = Execution("m-1", "arn:execution:m-1", message, redrives)
     try:
         ended = machine.run(definition, execution, services, position)
@@ -196,21 +202,19 @@ UNTIL: dict[str, list[Step]] = {
 """The steps until a dead letter, by its reason."""
 
 DECIDED = UNTIL["outcome_unknown"]
-ANSWERS: list[Any] = [
-    *({"performed": performed, "effect": None} for performed in (False, "true", 1)),
-    *({"effect": {"slot": 1}}, {"performed": True}, None, "performed"),
-]
-UNCLEAR: list[Any] = [{"performed": None}, {"performed": "false"}, {"performed": [False]}, {}, None]
 REFUSED: list[Step] = [("post", "!SQS.AmazonSQSException")] * 9  # of ten retries
 
-NO_DECISIONS: list[Any] = [{"decision": "RETRY"}, {"decision": ["retry"]}, {}, "retry", []]
+NO_DECISIONS: list[Any] = [
+    *({"decision": "RETRY"}, {"decision": ["retry"]}, {}, "retry", []),
+    [{"decision": "perform"}],
+]
 LONG = "c" * 32_768
 
 PATHS: dict[str, list[Step]] = {
     "performed at once": [PERFORMED],
     # An unknown outcome is waited out and looked up, and never repeated unseen.
     **{f"{one}, found": [("perform", f"!{one}"), LOOKED_UP] for one in UNKNOWN_OUTCOMES},
-    **{f"{one}, found": [("perform", one), LOOKED_UP] for one in ANSWERS},
+    **{f"{one}, found": [("perform", one), LOOKED_UP] for one in NO_CLEAR_YES[:1]},
     # What never happened is never looked up; the first call alone is the first attempt.
     "Rejected, retried": [*UNTIL["rejected"], RETRY, PERFORMED],
     **{
@@ -235,7 +239,7 @@ PATHS: dict[str, list[Step]] = {
             ("find", one),
             RESOLVE,
         ]
-        for one in UNCLEAR
+        for one in SAYS_NOTHING[1:2]
     },
     "found, undescribed": [("perform", "!E"), ("find", {"performed": True})],
     "not found, undescribed": [("perform", "!E"), ("find", {"performed": False}), PERFORMED],
@@ -339,6 +343,92 @@ def test_an_execution_that_was_redriven_looks_before_it_performs(
     run(*[NOT_FOUND] * looks_first, PERFORMED, redrives=redrives, position=position)
 
 
+# --------------------------------------------------------------------------- answers
+
+
+OUTCOMES = {"PerformEffect": "performed", "Done": "found", "DeadLetter": "resolved"}
+
+
+def in_lists(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return values | st.recursive(
+        values, lambda inner: st.lists(inner, min_size=1, max_size=2), max_leaves=3
+    )
+
+
+SAID = st.booleans() | st.sampled_from([None, "true", "false", "", 1, 0, {}, {"performed": True}])
+ODD = in_lists(
+    st.fixed_dictionaries({}, optional={"performed": in_lists(SAID), "effect": SAID}) | SAID
+)
+
+
+@settings(max_examples=200)
+@given(answer=ODD)
+def test_only_an_object_with_a_boolean_says_anything(answer: Any) -> None:
+    said = answer.get("performed") if isinstance(answer, dict) else None
+    if said is True and "effect" in answer:
+        run(("perform", answer))
+    else:
+        run(("perform", answer), LOOKED_UP)
+    if said is True:
+        assert run(UNKNOWN[0], ("find", answer))[1]["outcome"] == "found"
+    elif said is False:
+        run(UNKNOWN[0], ("find", answer), PERFORMED)
+    else:
+        performed = STATES["FindEffect"]["Output"]["performed"]
+        assert asl.evaluate(performed, result={"Payload": answer}) is None
+        services, _ = run(UNKNOWN[0], ("find", answer), RESOLVE)
+        assert services.letters[0]["reason"] == "outcome_unknown"
+
+
+def test_each_answer_leads_where_it_should() -> None:
+    for answers, expected in ANSWERED:
+        asked: list[str] = ["perform", *["find", "perform"][: len(answers) - 1]]
+        steps = list(zip(asked, answers, strict=True))
+        services, end = run(*steps, *[RESOLVE] * (expected[-1] == "DeadLetter"))
+        assert len(services.letters) == (expected[-1] == "DeadLetter"), answers
+        assert end["outcome"] == OUTCOMES[expected[-1]], answers
+
+
+def test_an_interpreter_whose_catch_sees_no_error_of_an_output_takes_them_alike() -> None:
+    """moto's, which is LocalStack's. What AWS's Catch sees, its pages do not say."""
+    with moto_machine.process_message() as states_of:
+        for answers, expected in ANSWERED[::10]:
+            assert (answers, states_of(*answers)) == (answers, expected)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *({"decision": said} for said in ({"decision": "perform"}, True, None, [["perform"]])),
+        *([[{"decision": "perform"}]], [{"decision": "retry"}, {}], None, 1, ["retry"]),
+    ],
+)
+def test_an_answer_that_is_no_object_with_a_text_decides_nothing(answer: Any) -> None:
+    run(*UNTIL["rejected"], ("post", answer), RESOLVE)
+    decision = STATES["DeadLetter"]["Output"]["decision"]
+    assert asl.evaluate(decision, result=answer) == "none"
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_so_many_rounds_are_performed_on_the_word_of_find_and_then_a_person_decides(
+    rounds: int,
+) -> None:
+    lies = [("perform", "!States.Timeout"), NOT_FOUND] * rounds
+    decided = [("post", {"decision": "perform"}), *lies, RETRY, NOT_FOUND, *lies, RESOLVE]
+
+    services, end = run(*lies, *decided, MaxRounds=str(rounds))
+
+    assert end["outcome"] == "resolved"
+    asked = [(one["reason"], one["rounds"]) for one in services.letters]
+    assert asked == [("rounds_used_up", rounds)] * 3
+
+
+def test_where_one_round_is_allowed_a_redriven_execution_is_not_performed_again() -> None:
+    position = Position("PerformEffect", MESSAGE)
+    services, _ = run(NOT_FOUND, RESOLVE, redrives=1, position=position, MaxRounds="1")
+    assert services.letters[0]["reason"] == "rounds_used_up"
+
+
 # --------------------------------------------------------------------------- another version
 
 VERSION: dict[str, Any] = {
@@ -347,6 +437,17 @@ VERSION: dict[str, Any] = {
     "timeout": 120,
     "margin": 40,
 }
+
+
+def test_a_version_that_a_decision_brought_is_performed_awaited_and_looked_up() -> None:
+    brought: Step = ("post", {"decision": "retry", "version": VERSION})
+    services, _ = run(*UNTIL["rejected"], brought, *UNKNOWN, ("perform", "!E"), LOOKED_UP)
+
+    assert [one[::2] for one in services.calls] == [
+        (OWN, 15 + 5),
+        *[(VERSION["perform"], 120 + 5), (VERSION["find"], 120 + 5)] * 2,
+    ]
+    assert services.waits == [120 + 40] * 2
 
 
 @pytest.mark.parametrize(
@@ -360,6 +461,8 @@ VERSION: dict[str, Any] = {
         *({**VERSION, "margin": margin} for margin in (None, "x", -1, 1e9, [30])),
         {**VERSION, "perform": 1},
         {**VERSION, "find": None},
+        *([VERSION], [[VERSION]], [VERSION, VERSION], {"version": VERSION}),
+        *({**VERSION, key: [VERSION[key]]} for key in VERSION),
     ],
 )
 def test_a_version_that_is_malformed_is_none(malformed: Any) -> None:

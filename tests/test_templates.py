@@ -254,6 +254,14 @@ def test_stack_deploys_without_a_word_and_shows_every_parameter_in_a_group(file:
     assert sorted(name for one in groups for name in one["Parameters"]) == sorted(parameters)
 
 
+def test_fewer_rounds_reach_who_counts_them() -> None:
+    machine = properties(resolved(load(TEMPLATE), MaxRounds="1")["Resources"], "ProcessMessage")
+    consumer = properties(resolved(load(LOCKS), MaxRounds="1")["Resources"], "ConsumerFunction")
+
+    assert machine["DefinitionSubstitutions"]["MaxRounds"] == "1"
+    assert consumer["Environment"]["Variables"]["MAX_ROUNDS"] == "1"
+
+
 AUDITED = PROJECT / "examples" / "audited" / "template.yaml"
 
 

@@ -71,7 +71,7 @@ class InvokedEffect:
             if code in ("TooManyRequestsException", "ResourceNotFoundException"):
                 raise NotPerformed(f"Lambda did not run the function: {code}") from error
             raise
-        if answer.get("performed") is True:
+        if answer.get("performed") is True and "effect" in answer:
             return _description(answer)
         raise RuntimeError("the function did not answer that it was performed")
 

@@ -1,7 +1,8 @@
 """Runs a state machine's definition, in as much Amazon States Language as ProcessMessage uses.
 
 The definition is the file that ships. Anything unsupported is refused, so that a new field in the
-file fails a test, instead of having no effect.
+file fails a test, instead of having no effect. What a task assigns may only fail: an expression
+that reads it has no value.
 """
 
 import json
@@ -30,7 +31,10 @@ CHANCE = 0.5
 """Stands for every random number."""
 
 _KNOWN = {
-    "Task": {"Resource", "Arguments", "TimeoutSeconds", "Output", "Retry", "Catch", "Next", "End"},
+    "Task": {
+        *("Resource", "Arguments", "TimeoutSeconds", "Assign", "Output"),
+        *("Retry", "Catch", "Next", "End"),
+    },
     "Wait": {"Seconds", "Output", "Next"},
     "Choice": {"Choices", "Default"},
     "Succeed": set(),
@@ -223,8 +227,8 @@ def _run_task(state: Definition, states: States, services: Services) -> tuple[st
     while True:
         states["context"]["State"]["RetryCount"] = sum(attempts)
         try:
-            result = _do(state, states, services)
-            output = evaluate(state["Output"], {**states, "result": result})
+            ended = {**states, "result": _do(state, states, services)}
+            evaluate(state.get("Assign", {}), ended)  # of what fails there, Catch hears
         except StateFailed as failure:
             waits = _wait_before_retry(state.get("Retry", []), attempts, failure.error)
             if waits is not None:
@@ -236,6 +240,8 @@ def _run_task(state: Definition, states: States, services: Services) -> tuple[st
                     output = evaluate(catcher["Output"], {**states, "errorOutput": error})
                     return catcher["Next"], output
             raise
+        # AWS does not say whether Catch hears of what fails here; the worse is assumed.
+        output = evaluate(state["Output"], ended)
         return (None if state.get("End") else state["Next"]), output
 
 

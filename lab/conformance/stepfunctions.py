@@ -280,7 +280,8 @@ class _ExecutionServices:
         answers: tuple[Any, ...] = (
             {},
             {"performed": said, "effect": None},
-            {"performed": "yes", "effect": {}},
+            # A list of one, which JSONata takes for what is in it.
+            [{"performed": operation == "perform", "effect": {}}],
         )
         return self._world.pick(answers)
 

@@ -43,10 +43,9 @@ def test_time_outs_are_the_templates() -> None:
     for name in ("EffectTimeoutSeconds", "StragglerMarginSeconds"):
         assert _default(name, main) * 1000 == seconds[name]
     assert _default("NamesRememberedDays", main) * 24 * 60 * MINUTE == stack.NAMES_REMEMBERED
-    assert f'        MaxRounds: "{stack.MAX_ROUNDS}"\n' in main
+    assert _default("MaxRounds", main) == _default("MaxRounds", locks) == stack.MAX_ROUNDS
     longest = stack.INVOKING_LEASE_CONSUMER_TIMEOUT
     for text in (
-        f'MAX_ROUNDS: "{stack.MAX_ROUNDS}"\n',
         f'LEASE_SECONDS: "{stack.LEASE // 1000}"  ',
         f'"{stack.CONSUMER_TIMEOUT // 1000}": {stack.VISIBILITY // 1000}\n',
         f'"{stack.LEASE_CONSUMER_TIMEOUT // 1000}": {stack.LEASE_VISIBILITY // 1000}\n',

@@ -35,6 +35,8 @@ def test_a_wrong_parameter_is_told_with_the_template_that_it_is_meant_for() -> N
         ({"Strategy": "step-functions"}, r"locks\.yaml: .* not in AllowedValues: .*ledger.*lease"),
         ({"EffectTimeoutSeconds": "abc"}, r"template\.yaml: .*not a valid Number"),
         ({"EffectTimeoutSeconds": "891"}, "not greater than 890"),
+        ({"MaxRounds": "0"}, "not less than 1"),
+        ({"Strategy": "lease", "MaxRounds": "4"}, "not greater than 3"),
     ):
         with pytest.raises(WrongUse, match=said):
             lifecycle.check(paths, given)

@@ -5,12 +5,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cfnlint.api import lint_all
 
 from actonce.stack import embedded_folder as paths
 from lab.conformance import machine
+
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions import SFNClient
 
 PROJECT = paths.PROJECT
 PROCESS_MESSAGE = PROJECT / "statemachine" / "process_message.asl.json"
@@ -200,6 +203,25 @@ def run(definition: Definition, data: Any, answers: Mapping[str, Any], context: 
         ended.outputs[name] = data
         variables |= evaluate(taken.get("Assign", {}), variables, **known)
         name = taken["Next"]
+
+
+def states_entered(stepfunctions: "SFNClient", arn: str) -> list[str] | None:
+    """The states that an execution entered, in order; None: it goes on by itself.
+
+    One that waits for a decision is stopped.
+    """
+    running = stepfunctions.describe_execution(executionArn=arn)["status"] == "RUNNING"
+    events = stepfunctions.get_execution_history(executionArn=arn, maxResults=1000)["events"]
+    entered = [
+        one["stateEnteredEventDetails"]["name"]
+        for one in events
+        if "stateEnteredEventDetails" in one
+    ]
+    if running and entered[-1:] != ["DeadLetter"]:
+        return None
+    if running:
+        stepfunctions.stop_execution(executionArn=arn)
+    return entered
 
 
 def catches(catcher: Mapping[str, Any], error: str) -> bool:

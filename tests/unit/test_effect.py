@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from actonce_core.effect import MAX_EFFECT_BYTES, NotPerformed, OutcomeUnknown, Rejected, answer
 from actonce_core.invoked_effect import InvokedEffect, client_config
+from tests.support.answers import NO_CLEAR_YES, SAYS_NOTHING
 
 PERFORM = {"operation": "perform", "message": {"message_id": "m-1", "body": {"practice": "main"}}}
 FIND = {"operation": "find", "message": {"message_id": "m-1"}}
@@ -200,10 +201,7 @@ def test_it_performs_through_the_contract_and_no_number_changes() -> None:
         ({"errorType": "my.NotPerformed", "errorMessage": "busy"}, True, OutcomeUnknown),
         ({"errorType": "Sandbox.Timedout", "errorMessage": "late"}, True, OutcomeUnknown),
         (None, True, OutcomeUnknown),
-        ({"performed": "true"}, False, OutcomeUnknown),
-        ({"performed": False}, False, OutcomeUnknown),
-        (["performed"], False, OutcomeUnknown),
-        (None, False, OutcomeUnknown),
+        *((unclear, False, OutcomeUnknown) for unclear in NO_CLEAR_YES),
         # Lambda did not run it; and of its other errors nobody knows.
         (refused_with("TooManyRequestsException"), False, NotPerformed),
         (refused_with("ResourceNotFoundException"), False, NotPerformed),
@@ -233,7 +231,7 @@ def test_nor_does_the_sdk_ask_again_and_it_waits_as_long_as_the_function_may_tak
         ({"performed": True, "effect": {"order": "o-7"}}, {"order": "o-7"}),
         ({"performed": True}, {"effect": None}),
         ({"performed": False, "effect": None}, None),
-        *((unclear, RuntimeError) for unclear in ({}, {"performed": None}, {"performed": 0}, None)),
+        *((unclear, RuntimeError) for unclear in SAYS_NOTHING),
     ],
 )
 def test_it_finds_by_the_function_that_was_named_for_it_and_no_clear_answer_is_not_nothing(

@@ -111,7 +111,7 @@ class Consumer:
 
     def _perform(self, message: Message, attempt: Attempt) -> JsonObject:
         if attempt.rounds > self.max_rounds:
-            raise _RoundsUsedUp(f"its outcome was unknown {self.max_rounds} times")
+            raise _RoundsUsedUp(f"attempts with an unknown outcome: {self.max_rounds}")
         event = {"operation": "perform", "message": json.loads(message.execution_input)}
         effect: JsonObject = answer(self.effect, event, attempt.fence)["effect"]
         return effect

@@ -35,6 +35,7 @@ class Case:
         self.fails: Callable[[], Exception] | None = None
         self.find_fails = False
         self.found: dict[str, Any] | None = None
+        self.max_rounds = MAX_ROUNDS
 
     def perform(self, request: dict[str, Any]) -> dict[str, Any]:
         if self.fails:
@@ -55,7 +56,7 @@ class Case:
             unstarted=UnstartedQueue(self.aws.sqs, self.aws.unstarted_queue),
             dead_letters=DeadLetterQueue(self.aws.sqs, self.aws.dead_letter_queue),
             lock_timeout=LOCK_TIMEOUT,
-            max_rounds=MAX_ROUNDS,
+            max_rounds=self.max_rounds,
             max_retries=MAX_RETRIES,
         ).consume(delivery(MESSAGE))
 
@@ -114,7 +115,7 @@ def crash() -> Exception:
     ("fails", "find_fails", "goes_back", "reason", "cause"),
     [
         (lambda: NotPerformed("closed"), False, [(MAX_RETRIES, 0)], "not_performed", "closed"),
-        (crash, False, [(MAX_ROUNDS, OVER)], "rounds_used_up", "unknown 3 times"),
+        (crash, False, [(MAX_ROUNDS, OVER)], "rounds_used_up", "unknown outcome: 3"),
         (crash, True, [(1, OVER), (MAX_RETRIES, 0)], "outcome_unknown", "book does not answer"),
     ],
 )
@@ -135,6 +136,20 @@ def test_what_is_given_back_too_often_is_one_and_a_decision_begins_anew(
     assert (letter["reason"], cause in letter["cause"]) == (reason, True)
     case.retry(letter)
     case.goes_back(MAX_ROUNDS, at, OVER)
+
+
+def test_where_one_round_is_allowed_only_a_person_has_it_performed_again(case: Case) -> None:
+    case.fails, case.max_rounds = crash, 1
+    case.goes_back(1)
+    letter = case.letter(OVER)
+    assert (letter["reason"], letter["cause"]) == (
+        "rounds_used_up",
+        "attempts with an unknown outcome: 1",
+    )
+    case.fails = None
+    case.retry(letter)
+    assert case.consume(2 * OVER).outcome is Start.STARTED
+    assert case.aws.ledger_row("m")["outcome"] == "performed"
 
 
 def test_what_cannot_be_looked_up_for_a_while_is_looked_up_later(case: Case) -> None:
