@@ -133,7 +133,7 @@ def _not_retained(aws: Aws, version: str) -> tuple[str, ...] | Unreadable | None
     try:
         found = cloudformation.describe_stack_resources(PhysicalResourceId=version)
     except ClientError as error:
-        if "does not exist" in error.response["Error"]["Message"]:
+        if "does not exist" in str(error):  # a ValidationError, as other faults are
             return None
         raise
     name = found["StackResources"][0]["StackId"]  # that call lists a stack's first hundred only
