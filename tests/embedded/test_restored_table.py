@@ -1,5 +1,6 @@
 """A restored table forgets, and what docs/operations.md says of that puts it right."""
 
+import functools
 import json
 import re
 import shlex
@@ -90,6 +91,9 @@ class Restoring:
         lines = read_story(self.stack, message_id).lines
         return [line.get("reason") or line["end"] for line in lines if line["end"] in ends]
 
+    def wait_for(self, message_id: str, *ends: str) -> None:
+        wait_until(lambda: sorted(self.ends(message_id)) == sorted(ends))
+
     def effects(self, message_id: str) -> int:
         answer = self.stack.dynamodb.query(
             TableName=self.stack.appointments_table,
@@ -104,12 +108,13 @@ class Restoring:
         for message_id in message_ids:
             self.send(message_id)
         for message_id in message_ids:
-            wait_until(lambda name=message_id: self.ends(name) and self.is_done(name))
+            self.wait_for(message_id, "started")
+            wait_until(functools.partial(self.is_done, message_id))
             assert self.effects(message_id) == 1
 
     def is_done(self, message_id: str) -> bool:
         if self.stack.ledger_table:
-            return self.row(message_id)["status"]["S"] == "COMPLETE"
+            return bool(self.row(message_id)["status"] == {"S": "COMPLETE"})
         arn = self.stack.execution_arn(message_id)
         answer = self.stack.stepfunctions.describe_execution(executionArn=arn)
         return answer["status"] == "SUCCEEDED"
@@ -171,7 +176,7 @@ def test_a_fingerprints_table_misses_conflicts_and_repeats_what_is_forgotten_unt
 
     it.send("unmended", practice="another")
     it.send("old-unmended")
-    wait_until(lambda: it.ends("unmended") == ["started", "suppressed"])  # a conflict is missed
+    it.wait_for("unmended", "started", "suppressed")  # a conflict is missed
     wait_until(lambda: it.effects("old-unmended") == 2)  # and this was acted on twice
 
     it.put_back()
@@ -186,10 +191,10 @@ def test_a_fingerprints_table_misses_conflicts_and_repeats_what_is_forgotten_unt
         it.send(name, practice="another")
     it.send("old")
     for name in ("kept", "since"):
-        wait_until(lambda name=name: sorted(it.ends(name)) == ["conflict", "started", "suppressed"])
+        it.wait_for(name, "started", "suppressed", "conflict")
         assert it.effects(name) == 1
-    wait_until(lambda: it.ends("unmended").count("conflict") == 1)
-    wait_until(lambda: it.ends("old") == ["conflict"])
+    it.wait_for("unmended", "started", "suppressed", "suppressed", "conflict")
+    it.wait_for("old", "conflict")
     assert it.effects("old") == 1
 
 
@@ -214,7 +219,8 @@ def test_a_ledger_acts_twice_until_rows_are_back(restoring: Restoring) -> None:
     it.put(it.row("begun-unmended", "restored"))
     for name in ("begun-unmended", "since-unmended"):
         it.send(name)
-        wait_until(lambda name=name: it.effects(name) == 2)
+        it.wait_for(name, "started", "started")
+        assert it.effects(name) == 2
 
     it.put_back()
 
@@ -223,8 +229,8 @@ def test_a_ledger_acts_twice_until_rows_are_back(restoring: Restoring) -> None:
         it.send(name)
     wait_until(lambda: it.row("begun")["status"]["S"] == "COMPLETE")
     assert it.row("begun")["outcome"]["S"] == "found"
-    wait_until(lambda: it.ends("kept") == ["started", "suppressed"])
-    wait_until(lambda: it.ends("since") == ["started", "conflict"])
+    it.wait_for("kept", "started", "suppressed")
+    it.wait_for("since", "started", "conflict")
     assert [it.effects(name) for name in ("kept", "begun", "since")] == [1, 1, 1]
 
     # Under its own name, as where the table was gone.
