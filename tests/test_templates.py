@@ -475,18 +475,32 @@ def test_executions_invoke_a_published_version_of_the_effect() -> None:
         }
 
 
-def test_whatever_changes_the_effect_publishes_a_version_and_the_earlier_ones_stay() -> None:
-    effect = RESOURCES["AppointmentsFunction"]
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("template.yaml", "AppointmentsFunction"),
+        ("actonce/adopt/project/skeleton/template.yaml", "YourEffect"),
+        ("examples/gift_shop/template.yaml", "GiftCards"),
+        ("examples/gift_shop_node/template.yaml", "GiftCards"),
+    ],
+)
+def test_whatever_changes_the_effect_publishes_a_version_and_the_earlier_ones_stay(
+    file: str, name: str
+) -> None:
+    whole = load(PROJECT / file)
+    effect = whole["Resources"][name]
     function = effect["Properties"]
+    runtime = whole["Globals"]["Function"]["Runtime"]
     by_parameters = {
-        name
-        for name in references([function["Timeout"], WHOLE["Globals"]["Function"]["Runtime"]])
-        if name in WHOLE["Parameters"]
+        one
+        for one in references([function["Timeout"], runtime])
+        if one in whole.get("Parameters", {})
     }
 
     assert function["AutoPublishAliasAllProperties"] is True
     # SAM looks at the text of the function alone, in which a parameter's new value is no change.
-    named = set(re.findall(r"\$\{(\w+)\}", function["VersionDescription"]["Fn::Sub"]))
+    described = function.get("VersionDescription", {"Fn::Sub": ""})
+    named = set(re.findall(r"\$\{(\w+)\}", described["Fn::Sub"]))
     assert named == by_parameters
     # SAM makes the version's DeletionPolicy Retain by itself.
     assert effect["UpdateReplacePolicy"] == "Retain"

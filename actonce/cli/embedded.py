@@ -1,11 +1,14 @@
 """`actonce up`, `actonce down`, `actonce env`: the embedded AWS."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from actonce.cli.options import named_values
+from actonce.doctor.findings import OF_VERSIONS, examine
+from actonce.doctor.looking import look
 from actonce.embedded import lifecycle
 from actonce.stack.clients import Aws, Stack, embedded_variables
 from actonce.stack.embedded_folder import Paths
@@ -43,6 +46,9 @@ def up(
     parameter's name and value are looked at before anything is stopped. It keeps its port. Its data
     live until `actonce down`.
 
+    It says if a parameter changed the function and no version of it was published, and if the next
+    deployment would delete the version that is called.
+
     With --project the whole of your template is deployed, with your functions. From then on actonce
     means that project, in its folder and below.
 
@@ -58,6 +64,10 @@ def up(
     parameters = named_values("--parameter", parameter) if parameter else None
     state, _ = lifecycle.up(paths, console.say, port=port, parameters=parameters)
     stacks = Stack.find_all(Aws(state.endpoint_url), lifecycle.STACK_NAME)
+    for one in stacks:
+        for finding in examine(look(one, datetime.now(UTC))).findings:
+            if finding.check in OF_VERSIONS:
+                console.say_warning(finding.sentence)
     told = ", ".join(one.called for one in stacks)
     console.out.print(f"Up at {state.endpoint_url}, stack {told}", markup=False)
 

@@ -20,9 +20,21 @@ NESTED = """\
         Parameters:
           EffectFunctionArn: !Ref GiftCards.Version
           FindFunctionArn: !Ref GiftCards.Version
-          EffectTimeoutSeconds: 10
+          EffectTimeoutSeconds: !Ref GiftCardSeconds
 """
 """The lines for a team's template."""
+
+PUBLISHED = """\
+    GiftCards:
+      Type: AWS::Serverless::Function
+      UpdateReplacePolicy: Retain # of its versions
+      Properties:
+        Timeout: !Ref GiftCardSeconds
+        AutoPublishAlias: live
+        AutoPublishAliasAllProperties: true
+        VersionDescription: !Sub "${GiftCardSeconds} s" # each parameter that changes the function
+"""
+"""The lines of a team's function."""
 
 _TO_ADD = f"""\
 Into .gitignore:
@@ -32,18 +44,19 @@ Into .gitignore:
     discarded-*.jsonl
     records/
 
-Into your template, in front of a function of yours (here GiftCards, with its time-out):
+Into your template, in front of a function of yours (here GiftCards, whose time-out is the parameter
+GiftCardSeconds):
 
 {NESTED}
-and into that function's properties, so that each deployment publishes a version of it, which open
-executions keep:
+and into that function, so that each deployment that changes it publishes a version, and none
+deletes an earlier one, which open executions call:
 
-      AutoPublishAlias: live
-      AutoPublishAliasAllProperties: true
+{PUBLISHED}
+A parameter's new value alone publishes no version, so VersionDescription names each parameter
+that changes the function. The next version then replaces the last, which UpdateReplacePolicy keeps.
 
-Take away what triggered it before (its Events: of type SQS), and have it answer perform and find
-(docs/your-own-effect.md). A parameter's new value alone publishes no version: name it in the
-function's VersionDescription.
+Take away what triggered the function before (its Events: of type SQS), and have it answer perform
+and find (docs/your-own-effect.md).
 
 Producers send to !GetAtt Once.Outputs.RequestsQueueUrl. FindFunctionArn only if the function looks
 at what it is asked: one that does not would act. Location is written out, without !Sub, and sam

@@ -68,6 +68,8 @@ class Function:
         variables: its environment.
         durable: seconds of its DurableConfig's ExecutionTimeout; None: it is no durable function.
         deployed_since: in what a published version differs from what is deployed now.
+        not_retained: the policies by which the stack that has a published version would delete it
+            when the next one is published; None: no stack of CloudFormation here has it.
     """
 
     arn: str
@@ -76,6 +78,7 @@ class Function:
     variables: Mapping[str, str] | Unreadable | None = None
     durable: int | None = None
     deployed_since: tuple[str, ...] | Unreadable = ()
+    not_retained: tuple[str, ...] | Unreadable | None = ()
 
     @property
     def is_version(self) -> bool:

@@ -124,15 +124,41 @@ def effect_version(facts: Facts) -> Findings:
             "executions are open is theirs as well: with a longer time-out it could act after it "
             "was looked up, and be asked again. Name a version of it with EffectFunctionArn."
         )
-    looks_up = None if isinstance(facts.find, Unreadable) else facts.find  # which `functions` tells
-    named = [one for one in (looks_up, function) if isinstance(one, Function)]
-    for one in {one.arn: one for one in named}.values():
+    for one in _called(facts):
         if since := readable(one.deployed_since):
             yield _advice(
                 f"Executions call {one.name}, without the {' and '.join(since)} that is deployed "
                 "by now. SAM publishes a version when the function's own text changes, "
-                "not a parameter's value: name that value in its VersionDescription, and deploy."
+                "not a parameter's value: name that parameter in its VersionDescription, with "
+                "UpdateReplacePolicy: Retain on the function, and deploy."
             )
+
+
+def earlier_versions(facts: Facts) -> Findings:
+    """The version that open executions name outlives the next deployment."""
+    for one in _called(facts):
+        policies = readable(one.not_retained)
+        if policies is None:
+            yield _advice(
+                f"No stack of CloudFormation here has {one.name}, so it is not known whether the "
+                "next deployment deletes it, which open executions name. See that what publishes "
+                "versions keeps the earlier ones."
+            )
+        elif policies:
+            yield _stops(
+                f"The next deployment that publishes a version deletes {one.name}, and executions "
+                f"that are open by then cannot go on. Set {' and '.join(policies)} of its "
+                "AWS::Lambda::Version to Retain (with SAM on the function, which passes it on), "
+                "and deploy."
+            )
+
+
+def _called(facts: Facts) -> list[Function]:
+    """The functions that executions call, each once."""
+    function = existing(facts.effect)
+    looks_up = None if isinstance(facts.find, Unreadable) else facts.find  # which `functions` tells
+    named = [one for one in (looks_up, function) if isinstance(one, Function)]
+    return list({one.arn: one for one in named}.values())
 
 
 def consumer_time_out(facts: Facts) -> Findings:
@@ -386,6 +412,7 @@ def telling(facts: Facts) -> Findings:
 CHECKS: dict[str, Callable[[Facts], Findings]] = {
     "effect-time-out": effect_time_out,
     "effect-version": effect_version,
+    "earlier-versions": earlier_versions,
     "consumer-time-out": consumer_time_out,
     "feeding": feeding,
     "queue": queue,
@@ -400,3 +427,6 @@ CHECKS: dict[str, Callable[[Facts], Findings]] = {
     "alarms": telling,
 }
 """By name, as `--json` and a person see it."""
+
+OF_VERSIONS = frozenset({"effect-version", "earlier-versions"})
+"""What `actonce up` says as well, for it deploys."""

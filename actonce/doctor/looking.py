@@ -11,7 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.doctor.facts import Alarms, Facts, Feed, Function, Missing, Queue, Unreadable
 from actonce.queues.queue_state import find_pause
 from actonce.stack.aws_errors import is_missing
-from actonce.stack.clients import Stack
+from actonce.stack.clients import Aws, Stack, resources_of
+from actonce.stack.extras import install
 from actonce.stack.message_ids import parameters
 
 T = TypeVar("T")
@@ -93,7 +94,8 @@ def _function(stack: Stack, name: str) -> Function:
         lambda: stack.lambda_.get_function_configuration(FunctionName=found["FunctionName"])
     )
     since = now if isinstance(now, Unreadable) else tuple(_that_differs(found, now))
-    return replace(function, deployed_since=since)
+    kept = _or_unreadable(lambda: _not_retained(stack.aws, arn))
+    return replace(function, deployed_since=since, not_retained=kept)
 
 
 def _that_differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
@@ -104,15 +106,55 @@ def _that_differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[
 
 
 _CONFIGURED = {
+    "Architectures": "architecture",
     "CodeSha256": "code",
+    "DurableConfig": "durable configuration",
     "Environment": "variables",
+    "EphemeralStorage": "storage",
+    "FileSystemConfigs": "file systems",
     "Handler": "handler",
+    "ImageConfigResponse": "image configuration",
+    "KMSKeyArn": "key",
+    "Layers": "layers",
+    "LoggingConfig": "logging",
     "MemorySize": "memory",
     "Role": "role",
     "Runtime": "runtime",
     "Timeout": "time-out",
+    "TracingConfig": "tracing",
+    "VpcConfig": "VPC",
 }
 """By AWS's names, in a person's words."""
+
+
+def _not_retained(aws: Aws, version: str) -> tuple[str, ...] | Unreadable | None:
+    """Which policies of a version do not retain it; None if no stack has it."""
+    cloudformation = aws.client("cloudformation")
+    try:
+        found = cloudformation.describe_stack_resources(PhysicalResourceId=version)
+    except ClientError as error:
+        if "does not exist" in str(error):  # a ValidationError, as other faults are
+            return None
+        raise
+    name = found["StackResources"][0]["StackId"]  # that call lists a stack's first hundred only
+    logical_ids = {one: key for key, one in resources_of(aws, name, _VERSIONS).items()}
+    template = cloudformation.get_template(StackName=name, TemplateStage="Processed")
+    body = template["TemplateBody"]
+    if isinstance(body, str):
+        try:
+            from samtranslator.yaml_helper import yaml_parse  # noqa: PLC0415 - of an extra
+        except ImportError:
+            return Unreadable(f"to read the YAML of {name}: {install('embedded')}")
+        body = yaml_parse(body)
+    declared = body["Resources"].get(logical_ids.get(version))
+    if declared is None:
+        return Unreadable(f"{name} is being deployed: look again")
+    policies = ("DeletionPolicy", "UpdateReplacePolicy")
+    return tuple(one for one in policies if declared.get(one) not in _RETAINING)
+
+
+_VERSIONS = ("AWS::Lambda::Version",)
+_RETAINING = ("Retain", "RetainExceptOnCreate")
 
 
 def _queue(stack: Stack, url: str) -> Queue:

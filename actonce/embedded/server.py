@@ -56,6 +56,16 @@ def keep_attributes(update: Function, *arguments: Any) -> Any:
     return update(*arguments, known["Attributes"])
 
 
+def find_by_physical_id(describe: Function, query: dict[str, Any]) -> Any:
+    """Find the stack that has a resource by its physical id; MiniStack finds it by name only."""
+    for wanted in query.get("PhysicalResourceId", ()):
+        for name, stack in list(cloudformation._stacks.items()):  # noqa: SLF001
+            its = [one.get("PhysicalResourceId") for one in stack.get("_resources", {}).values()]
+            if wanted in its:
+                return describe({**query, "StackName": [name]})
+    return describe(query)
+
+
 def retain_nested(delete: Function, physical_id: str, properties: Any) -> None:
     """Have what a nested stack retains outlive it, as on AWS; MiniStack deletes it."""
     name = provisioners._nested_stack_lookup_name(physical_id)  # noqa: SLF001
@@ -186,6 +196,9 @@ def close_gaps(bootstrap: Path) -> None:
         replaced = functools.partial(replacement, getattr(owner, name))
         # From Python 3.14 on, a class would bind it as a method.
         setattr(owner, name, staticmethod(replaced) if isinstance(owner, type) else replaced)
+    actions = cloudformation.handlers._ACTION_HANDLERS  # noqa: SLF001
+    describe = actions["DescribeStackResources"]
+    actions["DescribeStackResources"] = functools.partial(find_by_physical_id, describe)
     handlers = provisioners._RESOURCE_HANDLERS  # noqa: SLF001
     for kind, operation, handler in (
         ("AWS::CloudFormation::Stack", "delete", retain_nested),

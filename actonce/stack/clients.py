@@ -301,7 +301,7 @@ class Stack:
         try:
             for logical_id in inside:
                 above = outputs_of(aws, root)
-                root = _resources(aws, root, _NESTED).get(logical_id, "")
+                root = resources_of(aws, root, _NESTED).get(logical_id, "")
                 if not root:
                     raise Failed(f"There is no stack {name!r} here: {logical_id!r} is not nested.")
             found = list(_within(aws, root, name, above))
@@ -405,21 +405,21 @@ def _within(
         of_the_audit = {one: above[one] for one in OF_THE_AUDIT if one in above}
         yield Stack(aws, name, of_the_audit | outputs, path)
     elif depth < _DEEPEST:
-        for logical_id, nested in sorted(_resources(aws, name, _NESTED).items()):
+        for logical_id, nested in sorted(resources_of(aws, name, _NESTED).items()):
             yield from _within(aws, nested, f"{path}/{logical_id}", outputs, depth + 1)
 
 
 def _tables_within(
     aws: Aws, name: str, prefix: str = "", depth: int = 0
 ) -> Iterator[tuple[str, str]]:
-    for logical_id, table in _resources(aws, name, _TABLES).items():
+    for logical_id, table in resources_of(aws, name, _TABLES).items():
         yield f"{prefix}{logical_id}", table
     if depth < _DEEPEST:
-        for logical_id, nested in _resources(aws, name, _NESTED).items():
+        for logical_id, nested in resources_of(aws, name, _NESTED).items():
             yield from _tables_within(aws, nested, f"{prefix}{logical_id}/", depth + 1)
 
 
-def _resources(aws: Aws, name: str, types: Collection[str]) -> dict[str, str]:
+def resources_of(aws: Aws, name: str, types: Collection[str]) -> dict[str, str]:
     """A stack's own resources of these types: physical ids by logical ids."""
     pages = aws.client("cloudformation").get_paginator("list_stack_resources")
     return {

@@ -82,6 +82,18 @@ FACTS: dict[str, dict[str, Any]] = {
     "the look-up's variables deployed since": {
         "find": Function(f"{LAMBDA}:looks:1", 5, deployed_since=("variables",))
     },
+    "a version that the next replaces": {
+        "effect": replace(EFFECT, not_retained=("UpdateReplacePolicy",))
+    },
+    "the look-up's version goes with the next": {
+        "find": Function(
+            f"{LAMBDA}:looks:1", 5, not_retained=("DeletionPolicy", "UpdateReplacePolicy")
+        )
+    },
+    "a version of no stack": {"effect": replace(EFFECT, not_retained=None)},
+    "what keeps the version could not be read": {
+        "effect": replace(EFFECT, not_retained=UNREADABLE)
+    },
     "a consumer that runs longer": LEDGER | {"starter": replace(CONSUMER, timeout=60)},
     "another consumer": {"feeds": (OURS, OTHER)},
     "failures not reported": {"feeds": (replace(OURS, reports_failures=False),)},

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import boto3
+import pytest
 
 from actonce.doctor.facts import Function, Missing, Unreadable
 from actonce.doctor.findings import CHECKS, Hazard, examine
@@ -23,6 +24,7 @@ OUTPUTS = {
     "StarterFunctionName": "starter",
     "UnstartedQueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/unstarted",
 }
+BOTH = ("DeletionPolicy", "UpdateReplacePolicy")
 PARAMETERS = {
     "DecisionTimeoutSeconds": "1209600",
     "EffectTimeoutSeconds": "15",
@@ -31,7 +33,7 @@ PARAMETERS = {
 }
 
 
-def answering(code: str) -> Stack:
+def answering(code: str, message: str = "is not for you") -> Stack:
     """A stack that can be found; every other call is answered by this error."""
     aws = Aws()
 
@@ -39,7 +41,7 @@ def answering(code: str) -> Stack:
         if model.name == "DescribeStacks":
             given = [{"ParameterKey": k, "ParameterValue": v} for k, v in PARAMETERS.items()]
             return SimpleNamespace(status_code=200), {"Stacks": [{"Parameters": given}]}
-        error = {"Error": {"Code": code, "Message": f"{model.name} is not for you"}}
+        error = {"Error": {"Code": code, "Message": f"{model.name} {message}"}}
         return SimpleNamespace(status_code=400), error
 
     for service in ("cloudformation", "lambda", "sqs", "sns", "cloudwatch"):
@@ -109,6 +111,82 @@ def test_a_version_is_held_against_what_is_deployed_by_now() -> None:
     effect = look(stack, datetime.now(UTC)).effect
     assert isinstance(effect, Function)
     assert effect.deployed_since == ("variables",)
+
+
+VERSION = f"arn:aws:lambda:{ACCOUNT}:function:cards:3"
+KEPT = "{DeletionPolicy: Retain, UpdateReplacePolicy: Retain}"
+
+
+def answer_next(stack: Stack, service: str, operation: str, *answers: dict[str, Any]) -> None:
+    """Have an operation answered by these, one after the other, then by the last of them."""
+    left = list(answers)
+
+    def answer(**_: Any) -> Any:
+        return SimpleNamespace(status_code=200), left.pop(0) if len(left) > 1 else left[0]
+
+    events = stack.aws.client(service).meta.events
+    events.register_first(f"before-call.{service}.{operation}", answer)
+
+
+def calling_a_version(stack: Stack) -> Stack:
+    """The stack, with a version as its effect."""
+    stack.outputs["EffectFunctionArn"] = VERSION
+    del stack.outputs["FindFunctionArn"]
+    told = {"FunctionName": "cards", "FunctionArn": VERSION, "Timeout": 15}
+    answer_next(stack, "lambda", "GetFunctionConfiguration", told)
+    return stack
+
+
+def not_retained(stack: Stack) -> Any:
+    effect = look(stack, datetime.now(UTC)).effect
+    assert isinstance(effect, Function)
+    return effect.not_retained
+
+
+def had_by_a_stack(template: Any, *, listed: bool = True) -> Stack:
+    """A stack whose effect is a version that a stack of this template has."""
+    stack = calling_a_version(answering("AccessDenied"))
+    other = {"LogicalResourceId": "Other", "PhysicalResourceId": "x", "StackId": "shop-id"}
+    other |= {"ResourceType": "AWS::Lambda::Version", "ResourceStatus": "UPDATE_COMPLETE"}
+    mine = other | {"LogicalResourceId": "Mine", "PhysicalResourceId": VERSION}
+    pages: list[dict[str, Any]] = [
+        {"StackResourceSummaries": [other], "NextToken": "more"},
+        {"StackResourceSummaries": [mine] if listed else []},
+    ]
+    # It lists a hundred of a stack's resources at most, and not which of them was asked for.
+    answer_next(stack, "cloudformation", "DescribeStackResources", {"StackResources": [other]})
+    answer_next(stack, "cloudformation", "ListStackResources", *pages)
+    answer_next(stack, "cloudformation", "GetTemplate", {"TemplateBody": template})
+    return stack
+
+
+@pytest.mark.parametrize(
+    ("template", "policies"),
+    [
+        # As SAM makes it; and as it was written, where nothing transforms it.
+        ({"Resources": {"Mine": {"DeletionPolicy": "Retain"}}}, ("UpdateReplacePolicy",)),
+        ("Resources: {Mine: {UpdateReplacePolicy: Delete}, X: !Ref Y}", BOTH),
+        (f"Resources: {{Mine: {KEPT}}}", ()),
+        ({"Resources": {"Mine": dict.fromkeys(BOTH, "Retain")}}, ()),
+        ({"Resources": {"Mine": dict.fromkeys(BOTH, "Snapshot")}}, BOTH),
+    ],
+)
+def test_what_would_delete_a_version_is_read_of_the_stack_that_has_it(
+    template: Any, policies: tuple[str, ...]
+) -> None:
+    assert not_retained(had_by_a_stack(template)) == policies
+
+
+def test_what_cannot_be_read_of_a_version_is_never_taken_for_kept() -> None:
+    refused = not_retained(calling_a_version(answering("AccessDenied")))
+    assert isinstance(refused, Unreadable)
+    for deploying in (
+        had_by_a_stack({"Resources": {"Mine": {}}}, listed=False),
+        had_by_a_stack({"Resources": {"Other": {}}}),
+    ):
+        assert isinstance(not_retained(deploying), Unreadable)
+    nowhere = calling_a_version(answering("ValidationError", "does not exist"))
+    assert not_retained(nowhere) is None
 
 
 def test_a_mapping_is_read_with_what_it_drops() -> None:

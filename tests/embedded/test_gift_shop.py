@@ -199,6 +199,33 @@ def test_an_edit_is_deployed_or_leaves_the_stack_that_ran_and_all_that_was_sent_
     assert dict.fromkeys(sent, 1).items() <= cards(state).items()
 
 
+def test_up_says_what_it_deployed_and_did_not_publish(shop: tuple[Paths, State, Stack]) -> None:
+    paths, state, _ = shop
+    template = paths.stack / "template.yaml"
+    good = template.read_text()
+
+    def up(text: str, seconds: int) -> str:
+        template.write_text(text)
+        project = ("--project", str(paths.stack), "--parameter", f"GiftCardSeconds={seconds}")
+        answer = run(state, "up", *project)
+        assert answer.returncode == 0, answer.stderr
+        return answer.stderr
+
+    try:
+        assert "version" not in up(good, 11)
+        unnamed = good.replace("      VersionDescription", "      # ").replace(
+            "    Update", "    # "
+        )
+        published = up(unnamed, 12)
+        assert "VersionDescription" not in published
+        assert "deletes" in published
+        assert "VersionDescription" in up(unnamed, 13)
+        assert "VersionDescription" in up(unnamed, 13)  # also where it has nothing to deploy
+    finally:
+        template.write_text(good)
+        lifecycle.up(paths, lambda _: None, parameters={})
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="the shop in Node needs node on the PATH")
 def test_the_shop_in_node_keeps_its_own_queue(tmp_path: Path) -> None:
     paths = shop_of("gift_shop_node", tmp_path)

@@ -16,6 +16,7 @@ import pytest
 from botocore.exceptions import ClientError
 from ministack.services import lambda_svc
 from ministack.services import stepfunctions as sfn
+from ministack.services.cloudformation import handlers
 from ministack.services.cloudformation import provisioners as cfn
 
 from actonce.stack.clients import Stack
@@ -192,6 +193,7 @@ NESTED = cfn._cfn_nested_stack_deploy
         ("take_numbers", cfn._lambda_esm_create, "ScalingConfig", "MaximumConcurrency"),
         ("expand_nested", NESTED, r"_parse_template\(template_body\)", "_apply_transforms"),
         ("keep_attributes", NESTED, r"child_name, child_logical_id,\s+\)", None),
+        ("find_by_physical_id", handlers._describe_stack_resources, "Stack", '_p(params, "Phys'),
         ("retain_nested", cfn._cfn_nested_stack_delete, r"_delete_resource\(", "DeletionPolicy"),
         # In local_stack.py: it need not be so short.
         ("LOCAL_RETRY", sfn, r"_scaled_sleep\(min\(sleep_sec, 60\)\)", "JitterStrategy"),

@@ -2,17 +2,19 @@
 
 import re
 
-import yaml
+import pytest
+from samtranslator.yaml_helper import yaml_parse
 
-from actonce.cli.init import NESTED
+from actonce.cli.init import NESTED, PUBLISHED
 from actonce.stack.embedded_folder import PROJECT
 from tests import template
 
 
-def test_readme_shows_the_lines_that_init_prints() -> None:
-    readme = (PROJECT / "README.md").read_text()
-    (shown,) = re.findall(r"^```yaml\n(  Once:.*?)^```", readme, re.M | re.S)
-    shown, printed = (yaml.safe_load(text.replace("!Ref ", "")) for text in (shown, NESTED))
-    assert shown == printed
+@pytest.mark.parametrize("page", ["README.md", "docs/adopting.md"])
+def test_the_pages_show_the_lines_that_init_prints(page: str) -> None:
+    text = (PROJECT / page).read_text()
+    shown = "".join(re.findall(r"^```yaml\n(  (?:Once|GiftCards):.*?)^```", text, re.M | re.S))
+    printed = yaml_parse(NESTED + PUBLISHED)
+    assert yaml_parse(shown) == printed
     known = template.load()["Parameters"]
     assert printed["Once"]["Properties"]["Parameters"].keys() <= known.keys()
