@@ -339,6 +339,7 @@ def _listed(kind: EntryFormat[E], listing: Listing[E]) -> dict[str, Any]:
         kind.name: [kind.as_json(one) for one in listing.entries],
         "groups": [group.as_json() for group in grouped(listing.entries)],
         "held_elsewhere": listing.held_elsewhere,
+        **({"ended": dict(listing.ended)} if listing.ended else {}),
     }
 
 

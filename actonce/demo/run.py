@@ -17,8 +17,11 @@ from actonce.demo import outcome, records, requests, second_count
 from actonce.demo.own import OwnEffect
 from actonce.demo.second_count import Say
 from actonce.embedded import faults, functions, lifecycle
-from actonce.operate.decisions.deciding import decide
-from actonce.queues.scan import counts
+from actonce.messages.dead_letters import look
+from actonce.messages.filters import Listing, Narrowing
+from actonce.operate.decisions.answers import DecisionEnd
+from actonce.operate.decisions.deciding import BulkDecision
+from actonce.queues.scan import QueueReader, counts
 from actonce.queues.sending import Accepted, Line, LineResult, Sender, read_lines, with_fifo_ids
 from actonce.queues.sent_record import SentRecord
 from actonce.stack.clients import Stack
@@ -169,9 +172,13 @@ def _retry_every_other(stack: Stack) -> int:
 
     Most of them are acted on then, for a fault is met once; unknown outcomes are looked up.
     """
-    chosen = sorted(records.waiting(stack))[::2]
-    answers = [decide(stack, name, "retry", "the demo's operator") for name in chosen]
-    return sum(answer.decided for answer in answers)
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        shown = sorted(
+            look(stack, queue, Narrowing({})).entries, key=lambda one: one.execution_name
+        )
+    work = BulkDecision(stack, Listing(shown[::2], 0), "retry", "the demo's operator")
+    work.run()
+    return work.counted[DecisionEnd.DECIDED]
 
 
 def _is_a_demos(paths: Paths, state: State) -> bool:

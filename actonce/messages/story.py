@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages import history
+from actonce.messages.dead_letters import DeadLetter, is_of_last, letter_of, none_seen
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
 from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects, plain, typed
@@ -203,7 +204,7 @@ def read_story(
         Failed, ClientError, BotoCoreError: a part could not be read, and no other knows the
             message.
     """
-    own = own or _example(stack)
+    own = effects_of(stack, own)
     errors: dict[Part, _ReadError] = {}
     execution = _read(errors, "execution", lambda: history.find_execution_of(stack, message_id))
     if execution is not None:
@@ -251,6 +252,22 @@ def with_log(stack: Stack, story: Story) -> Story:
     lines = _read(errors, "log", lambda: _deliveries(stack, story.message_id))
     return replace(story, lines=lines or [], unread={**story.unread, **_in_words(errors)})
 
+
+def waiting_letter(stack: Stack, story: Story) -> tuple[DeadLetter | None, str]:
+    """The dead letter for which a message waits; or None, and a sentence why it was not read."""
+    try:
+        with QueueReader(stack.sqs, stack.dead_letter_queue, wait_for_others=_WAIT) as queue:
+            found = letter_of(queue, story.execution_name)
+    except (ClientError, BotoCoreError) as error:
+        return None, f"Its dead letter could not be read: {error_text(error)}"
+    for one in () if found is None else (found, *found.older):
+        if not story.dead_letters or is_of_last(one, story.dead_letters):
+            return one, ""
+    return None, f"{none_seen(story.message_id, queue.held_elsewhere)}."
+
+
+_WAIT = 2.0
+"""Seconds for what another reader holds of DeadLetterQueue."""
 
 _ReadError = Failed | ClientError | BotoCoreError
 
@@ -322,9 +339,10 @@ def _events(stack: Stack, execution_arn: str | None) -> list[Event]:
     return [] if execution_arn is None else read_events(stack.stepfunctions, execution_arn)
 
 
-def _example(stack: Stack) -> OwnEffects | None:
-    if not stack.is_example:
-        return None
+def effects_of(stack: Stack, own: OwnEffects | None) -> OwnEffects | None:
+    """Where effects are: a team's own, or else the example's; None: that is not known."""
+    if own is not None or not stack.is_example:
+        return own
     shown = Attributes(time="booked_at", description=("practice", "slot"))
     return EffectsTable(stack.dynamodb, stack.appointments_table, shown, "the Appointments table")
 
