@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
 from actonce.messages.dead_letters import is_of_last, letter_of
+from actonce.messages.filters import Narrowing
 from actonce.messages.history import ENDED_UNDECIDED
 from actonce.operate.decisions.answers import DecisionEnd, Unsure
 from actonce.operate.decisions.deciding import BulkDecision, decide
@@ -387,6 +388,50 @@ def test_in_bulk_what_came_between_list_and_confirmation_is_left_alone(
     work.run()
     assert work.counted == {OVER: 1}
     assert tokens_left(moto_stack) == ["newer"]
+
+
+ENDS: dict[str, tuple[str, str | None, int, str | None]] = {
+    # status, error, seconds after which it ended, state of its letter
+    "aborted": ("ABORTED", None, 60, "aborted"),
+    "nobody decided in time": ("FAILED", "States.Timeout", 60, "failed"),
+    "timed out": ("TIMED_OUT", "States.Timeout", 60, "timed_out"),
+    "aborted, as if rejected": ("ABORTED", "RejectedByOperator", 60, "aborted"),
+    # It was decided, and its letter could not be deleted: the next decision deletes it.
+    "rejected": ("FAILED", "RejectedByOperator", 60, None),
+    # It was continued since, and posted this one; the list is a moment old.
+    "before the letter": ("ABORTED", None, -60, None),
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_of_an_execution_that_ended_undecided_no_letter_waits(
+    moto_stack: Stack, stepfunctions: Stubber, end: tuple[str, str | None, int, str | None]
+) -> None:
+    status, error, seconds, state = end
+    post(moto_stack, "m-1", 0, execution_arn=ARN)
+    stopped = datetime(2026, 1, 31, 9, 30, tzinfo=UTC) + timedelta(seconds=seconds)
+    described = {"executionArn": ARN, "stateMachineArn": STATE_MACHINE, "startDate": START}
+    described |= {"status": status, "stopDate": stopped} | ({"error": error} if error else {})
+    item = {name: described[name] for name in described if name != "error"} | {"name": "m-1"}
+    for _ in range(2):
+        for one in ENDED_UNDECIDED:
+            found = [item] if one == status else []
+            stepfunctions.add_response("list_executions", {"executions": found})
+            if found:
+                stepfunctions.add_response("describe_execution", described)
+    waiting = letters(moto_stack)
+    assert [one.ended for one in waiting.entries] == ([] if state else [None])
+    assert (waiting.ended, waiting.beside) == ({state: 1} if state else {}, int(bool(state)))
+    chosen = letters(moto_stack, Narrowing({"reason": status.lower()})).entries
+    assert [one.kind["reason"] for one in chosen] == ([state] if state else [])
+
+
+def test_where_no_executions_may_be_listed_every_letter_is(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    post(moto_stack, "m-1", execution_arn=ARN)
+    stepfunctions.add_client_error("list_executions", "AccessDenied")
+    assert [one.ended for one in letters(moto_stack).entries] == [None]
 
 
 # ------------------------------------------------------------------ one that is not
