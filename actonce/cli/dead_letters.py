@@ -50,14 +50,6 @@ OneOrAll = Annotated[
     typer.Argument(metavar="ID", help="The message's id, or its execution's name; or --all."),
 ]
 Note = Annotated[str, typer.Option(help="Why you decide so; the execution's history keeps it.")]
-Letter = Annotated[
-    str | None,
-    typer.Option(
-        help="The dead letter that you were shown, as list, show and where print it: you decide on "
-        "that one only. Only retry goes without, where there is none in the queue, or its "
-        "execution has ended.",
-    ),
-]
 Told = Annotated[
     str,
     typer.Option(
@@ -105,7 +97,7 @@ def list_(*, how: BulkOptions, at: Chosen) -> None:
     listing = _look(stack, how)
     bulk.print_list(_LETTERS, listing, how)
     for state, number in listing.ended.items():
-        if not how.json and state != how.narrowing.kind.get("reason"):
+        if not how.json:
             console.say(
                 f"Not listed, for nothing of it waits: {number:,} {reason_in_words(state)}. See "
                 f"actonce dead-letters list --reason {state}{stack.options}"
@@ -177,14 +169,7 @@ def show(
 @app.command()
 @of_a_stack()
 @_options_to_decide
-def retry(
-    *,
-    message_id: OneOrAll = None,
-    letter: Letter = None,
-    how: BulkOptions,
-    note: Note = "",
-    at: Chosen,
-) -> None:
+def retry(*, message_id: OneOrAll = None, how: BulkOptions, note: Note = "", at: Chosen) -> None:
     """Have ActOnce try again; in doubt it looks first.
 
     Where nobody knows whether the effect happened, ActOnce looks it up before it performs it. Where
@@ -202,20 +187,13 @@ def retry(
 
         actonce dead-letters retry --all --reason not_performed --rate 20
     """
-    _decide(message_id, letter, "retry", note, at, how)
+    _decide(message_id, "retry", note, at, how)
 
 
 @app.command()
 @of_a_stack()
 @_options_to_decide
-def perform(
-    *,
-    message_id: OneOrAll = None,
-    letter: Letter = None,
-    note: Told,
-    how: BulkOptions,
-    at: Chosen,
-) -> None:
+def perform(*, message_id: OneOrAll = None, note: Told, how: BulkOptions, at: Chosen) -> None:
     """Have ActOnce perform what you know did not happen.
 
     ActOnce takes your word and looks nothing up. So look yourself first, at the provider or in its
@@ -229,20 +207,13 @@ def perform(
 
         actonce dead-letters perform --all --reason outcome_unknown --note 'never sent; Ann'
     """
-    _decide(message_id, letter, "perform", note, at, how)
+    _decide(message_id, "perform", note, at, how)
 
 
 @app.command()
 @of_a_stack()
 @_options_to_decide
-def resolve(
-    *,
-    message_id: OneOrAll = None,
-    letter: Letter = None,
-    note: Note,
-    how: BulkOptions,
-    at: Chosen,
-) -> None:
+def resolve(*, message_id: OneOrAll = None, note: Note, how: BulkOptions, at: Chosen) -> None:
     """Close it as done: it happened, or you did it by hand.
 
     For --all see actonce dead-letters retry --help.
@@ -253,20 +224,13 @@ def resolve(
 
         actonce dead-letters resolve --all --match 'practice-7' --note 'booked by telephone'
     """
-    _decide(message_id, letter, "resolve", note, at, how)
+    _decide(message_id, "resolve", note, at, how)
 
 
 @app.command()
 @of_a_stack()
 @_options_to_decide
-def reject(
-    *,
-    message_id: OneOrAll = None,
-    letter: Letter = None,
-    note: Note,
-    how: BulkOptions,
-    at: Chosen,
-) -> None:
+def reject(*, message_id: OneOrAll = None, note: Note, how: BulkOptions, at: Chosen) -> None:
     """Close it as rejected: it shall not be done.
 
     For --all see actonce dead-letters retry --help.
@@ -277,19 +241,12 @@ def reject(
 
         actonce dead-letters reject --all --error Rejected --before 3d --note 'out of time'
     """
-    _decide(message_id, letter, "reject", note, at, how)
+    _decide(message_id, "reject", note, at, how)
 
 
 def _decide(
-    message_id: str | None,
-    letter: str | None,
-    decision: Decision,
-    note: str,
-    at: Chosen,
-    how: BulkOptions,
+    message_id: str | None, decision: Decision, note: str, at: Chosen, how: BulkOptions
 ) -> None:
-    if letter is not None and (how.every or how.dry_run):
-        raise WrongUse("--letter names the dead letter of one ID: leave out --all and --dry-run.")
     if decision != "retry" and not note.strip():
         raise WrongUse("The note is empty: say why, for whoever reads the history.")
     stack = how.stack(at, message_id)
@@ -300,7 +257,7 @@ def _decide(
         warning = _ITS_WORD if decision == "perform" else None
         bulk.act(_LETTERS, decision, work, how, named, warning=warning)
         return
-    answer = decide(stack, message_id, decision, note.strip(), letter)
+    answer = decide(stack, message_id, decision, note.strip(), how.letter)
     if how.json:
         told: dict[str, Any] = {"message_id": message_id, "decision": decision}
         told |= {"end": answer.end, "said": answer.said, "left_behind": answer.left_behind}

@@ -5,6 +5,7 @@ from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, MessageId, check_id, of_a_stack
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.message_summary import (
+    WAITING,
     Summary,
     command_to_decide,
     seen_nowhere,
@@ -50,11 +51,11 @@ def where(
     story = read_story(stack, message_id, own.effects(stack))
     if not story.is_known:
         raise Failed(" ".join(seen_nowhere(stack, story)))
-    letter, why = waiting_letter(stack, story) if waits_for_decision(story) else (None, "")
+    letter = waiting_letter(stack, story) if waits_for_decision(story) else None
     summary = summarize(story, letter)
     if json:
-        told = {"letter": None if letter is None else letter.entry}
-        console.print_json({"summary": summary.as_json(), **told, **story.as_json()})
+        told = {"summary": summary.as_json(), "letter": letter and letter.entry}
+        console.print_json(told | story.as_json())
         return
     rows = [
         (timestamp(moment.at), moment.where, moment.what, moment.more)
@@ -65,8 +66,8 @@ def where(
     print_summary(summary)
     if letter is not None:
         print_choice(stack, letter, summary)
-    elif why:
-        console.say(why)
+    elif summary.state == WAITING:
+        console.say("Its dead letter was not found just now: look again, to be shown it.")
 
 
 def print_choice(stack: Stack, letter: DeadLetter, summary: Summary) -> None:

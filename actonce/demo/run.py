@@ -18,9 +18,8 @@ from actonce.demo.own import OwnEffect
 from actonce.demo.second_count import Say
 from actonce.embedded import faults, functions, lifecycle
 from actonce.messages.dead_letters import look
-from actonce.messages.filters import Listing, Narrowing
-from actonce.operate.decisions.answers import DecisionEnd
-from actonce.operate.decisions.deciding import BulkDecision
+from actonce.messages.filters import Narrowing
+from actonce.operate.decisions.deciding import decide
 from actonce.queues.scan import QueueReader, counts
 from actonce.queues.sending import Accepted, Line, LineResult, Sender, read_lines, with_fifo_ids
 from actonce.queues.sent_record import SentRecord
@@ -173,12 +172,10 @@ def _retry_every_other(stack: Stack) -> int:
     Most of them are acted on then, for a fault is met once; unknown outcomes are looked up.
     """
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        shown = sorted(
-            look(stack, queue, Narrowing({})).entries, key=lambda one: one.execution_name
-        )
-    work = BulkDecision(stack, Listing(shown[::2], 0), "retry", "the demo's operator")
-    work.run()
-    return work.counted[DecisionEnd.DECIDED]
+        shown = look(stack, queue, Narrowing({})).entries
+    chosen = sorted((one.execution_name, one.entry) for one in shown)[::2]
+    answers = [decide(stack, name, "retry", "the demo's operator", one) for name, one in chosen]
+    return sum(answer.decided for answer in answers)
 
 
 def _is_a_demos(paths: Paths, state: State) -> bool:

@@ -221,31 +221,19 @@ def look(
         if narrowing.matches(letter.texts()):
             matching.add(letter.entry)
         letters.append(replace(letter, queued=replace(queued, body=""), message=None, source=None))
-    newest = _with_ends(stack, of_each_message(letters))
-    ended = [one for one in newest if one.ended is not None]
-    by_reason = narrowing.kind.get("reason")
-    chosen = narrowing.of(
-        one for one in newest if one.entry in matching and one.ended in (None, by_reason)
-    )
-    beside = others + sum(len(letter.older) for letter in chosen)
-    beside += sum(len(one.entries) for one in ended if one not in chosen)
-    states = Counter(str(one.ended) for one in ended)
-    return Listing(chosen, queue.held_elsewhere, beside, states)
-
-
-def _with_ends(stack: Stack, letters: Sequence[DeadLetter]) -> list[DeadLetter]:
-    """The same letters, with how the executions of some ended undecided."""
-    arns = {one.execution_arn for one in letters if one.execution_arn is not None}
-    ends = ended_undecided(stack, arns)
-    return [
-        replace(one, ended=end.status.lower())
+    newest = of_each_message(letters)
+    ends = ended_undecided(stack, {arn for one in newest if (arn := one.execution_arn)})
+    for number, one in enumerate(newest):
+        end = ends.get(str(one.execution_arn))
         # Not of a letter that was posted since: both times are Step Functions' own.
-        if (end := ends.get(str(one.execution_arn)))
-        and end.stopped_at is not None
-        and one.posted_at <= timestamp(end.stopped_at)
-        else one
-        for one in letters
-    ]
+        if end is not None and one.posted_at <= timestamp(end.stopped_at or end.started_at):
+            newest[number] = replace(one, ended=end.status.lower())
+    wait = [one for one in newest if one.ended in (None, narrowing.kind.get("reason"))]
+    chosen = narrowing.of(one for one in wait if one.entry in matching)
+    left_out = [one for one in newest if one.ended is not None and one not in wait]
+    beside = others + sum(len(one.older) for one in chosen) + sum(len(o.entries) for o in left_out)
+    states = Counter(str(one.ended) for one in left_out)
+    return Listing(chosen, queue.held_elsewhere, beside, states)
 
 
 def is_of_last(letter: DeadLetter, stays: Sequence["Stay"]) -> bool:

@@ -73,7 +73,7 @@ class Listing(Generic[Listed]):
         held_elsewhere: how many messages another reader held, so that they are not among these.
         beside: how many messages are not `entries` of their own: older letters, and what somebody
             else has put there.
-        ended: how many of these are letters of executions that ended undecided, by their state.
+        ended: how many letters were left out, because their executions ended undecided, by state.
     """
 
     entries: Sequence[Listed]

@@ -155,22 +155,16 @@ def ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, Execution]
     Of each status the newest 1,000 are read. Where they may not be, none is known.
     """
     found: dict[str, Execution] = {}
-    if stack.ledger_table is not None or not arns:
-        return found
     with contextlib.suppress(ClientError):
-        for status in ENDED_UNDECIDED:
+        for status in ENDED_UNDECIDED if stack.ledger_table is None and arns else ():
             answer = stack.stepfunctions.list_executions(
                 stateMachineArn=stack.state_machine, statusFilter=status, maxResults=1000
             )
-            for one in answer["executions"]:
-                arn = one["executionArn"]
-                if arn in arns and (execution := find_execution(stack, one["name"], arn)):
-                    found[arn] = execution
-    return {
-        arn: one
-        for arn, one in found.items()
-        if one.status in ENDED_UNDECIDED and one.outcome is None
-    }
+            for arn, name in ((o["executionArn"], o["name"]) for o in answer["executions"]):
+                one = find_execution(stack, name, arn) if arn in arns else None
+                if one and one.status in ENDED_UNDECIDED and one.outcome is None:
+                    found[arn] = one
+    return found
 
 
 def steps(events: Sequence[Event]) -> list[Step]:

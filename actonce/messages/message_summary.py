@@ -406,7 +406,7 @@ def _posted(story: Story, letter: DeadLetter | None) -> str:
         times = _times(len(said)) if said else "each time"
         why = f"The function said {times} that nothing happened{error}; no retry is left."
     elif reason == "rounds_used_up":
-        number = f"{rounds} attempts" if rounds else "The attempts"
+        number = counted(int(rounds), "attempt", "attempts") if rounds else "The attempts"
         why = f"{number} ended without a clear answer{error}; each look-up found no effect."
     elif reason == "outcome_unknown":
         why = f"An attempt ended without a clear answer{error}, and {_look_up(failure)}."

@@ -4,6 +4,7 @@ A part that cannot be read, as where somebody may not read it, does not end the 
 with the reason, and nothing is called absent because of it.
 """
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages import history
-from actonce.messages.dead_letters import DeadLetter, is_of_last, letter_of, none_seen
+from actonce.messages.dead_letters import DeadLetter, is_of_last, letter_of
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
 from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects, plain, typed
@@ -253,21 +254,18 @@ def with_log(stack: Stack, story: Story) -> Story:
     return replace(story, lines=lines or [], unread={**story.unread, **_in_words(errors)})
 
 
-def waiting_letter(stack: Stack, story: Story) -> tuple[DeadLetter | None, str]:
-    """The dead letter for which a message waits; or None, and a sentence why it was not read."""
-    try:
-        with QueueReader(stack.sqs, stack.dead_letter_queue, wait_for_others=_WAIT) as queue:
-            found = letter_of(queue, story.execution_name)
-    except (ClientError, BotoCoreError) as error:
-        return None, f"Its dead letter could not be read: {error_text(error)}"
-    for one in () if found is None else (found, *found.older):
-        if not story.dead_letters or is_of_last(one, story.dead_letters):
-            return one, ""
-    return None, f"{none_seen(story.message_id, queue.held_elsewhere)}."
+def waiting_letter(stack: Stack, story: Story) -> DeadLetter | None:
+    """The dead letter for which a message waits; None: it was not read, or may not be."""
+    with (
+        contextlib.suppress(ClientError, BotoCoreError),
+        QueueReader(stack.sqs, stack.dead_letter_queue, wait_for_others=2) as queue,
+    ):
+        found = letter_of(queue, story.execution_name)
+        for one in () if found is None else (found, *found.older):
+            if not story.dead_letters or is_of_last(one, story.dead_letters):
+                return one
+    return None
 
-
-_WAIT = 2.0
-"""Seconds for what another reader holds of DeadLetterQueue."""
 
 _ReadError = Failed | ClientError | BotoCoreError
 

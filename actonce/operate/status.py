@@ -269,21 +269,19 @@ def _executions(
         page(stack, status=one, between=(since, None), limit=MOST_LOOKED_UP, known=known)
         for one in ("FAILED", "TIMED_OUT")
     ]
-    failed = [one for each in pages for one in each.messages if one.state in BROKEN_OFF]
-    is_unsure = any(one.state == "ended" for each in pages for one in each.messages)
-    stopped = 0
-    if letters():
-        arns = [one["executionArn"] for one in aborted[: min(continued, MOST_LOOKED_UP)]]
-        arns += [stack.execution_arn(one.name) for one in failed]
-        stopped = sum(_has_letter(stack, arn, since) for arn in arns)
-    waiting = max(0, letters() - stopped)
+    looked_at = [one for each in pages for one in each.messages]
+    failed = [stack.execution_arn(one.name) for one in looked_at if one.state in BROKEN_OFF]
+    stopped = [one["executionArn"] for one in aborted[: min(continued, MOST_LOOKED_UP)]]
+    ended = sum(_has_letter(stack, arn, since) for arn in stopped + failed) if letters() else 0
+    waiting = max(0, letters() - ended)
     beyond = 0 if more else max(0, waiting - old)
+    is_more = any(one.cursor is not None for one in pages)
     return Executions(
         at_work=Count(max(0, young - beyond), more and not old),
         retrying=Count(max(0, old - waiting), more),
         aborted=Count(continued, more_aborted and continued == len(aborted)),
-        failed=Count(len(failed), is_unsure or any(one.cursor is not None for one in pages)),
-        letters=stopped,
+        failed=Count(len(failed), is_more or any(one.state == "ended" for one in looked_at)),
+        letters=ended,
     )
 
 

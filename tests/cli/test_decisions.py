@@ -235,7 +235,7 @@ def test_a_letter_that_is_gone_is_not_stood_in_for_by_another(
     assert stepfunctions is not None  # it is not asked anything
     shown = post(moto_stack, "m-2", 1, task_token="another message's")
     post(moto_stack, "m-1", 2, task_token="newer")
-    with pytest.raises(Failed, match=r"stands there now\. Look again"):
+    with pytest.raises(Failed, match="stands there now"):
         decide(moto_stack, "m-1", "perform", "looked", shown)
     assert tokens_left(moto_stack) == ["another message's", "newer"]
 
@@ -261,7 +261,7 @@ def test_without_any_letter_only_a_retry_goes(
     moto_stack: Stack, stepfunctions: Stubber, decision: Decision
 ) -> None:
     assert stepfunctions is not None  # it is not asked anything
-    with pytest.raises(WrongUse, match="There is no dead letter of 'm-1' in the queue, and only"):
+    with pytest.raises(WrongUse, match="'m-1' in the queue, and without one"):
         decide(moto_stack, "m-1", decision, "looked")
 
 
@@ -290,7 +290,7 @@ def test_a_letter_that_another_reader_holds_is_not_decided_on(
     assert stepfunctions is not None
     shown = post(moto_stack, "m-1", task_token="token")
     hold(moto_stack, moto_stack.dead_letter_queue)
-    with pytest.raises(Failed, match="cannot be told: another reader holds 1"):
+    with pytest.raises(Failed, match="Another reader holds it"):
         decide(moto_stack, "m-1", "resolve", "x", shown)
 
 

@@ -167,3 +167,13 @@ def test_no_decision_is_taken_on_what_was_aborted(
     assert "Decided" not in answer.stdout
     assert "Nobody had decided" in answer.stderr
     assert ids["aborted"] in records.waiting(stack)
+
+    # Its letter is in the queue, and nothing waits for a decision on it.
+    told = run_json(state, "dead-letters", "list", "--each")
+    listed = {one["message_id"] for one in told["dead_letters"]}
+    assert ids["waiting"] in listed
+    assert ids["aborted"] not in listed
+    assert told["ended"]["aborted"] >= 1
+    shown = run(state, "dead-letters", "show", ids["aborted"])
+    assert f"actonce dead-letters retry {ids['aborted']}" in shown.stdout
+    assert "To decide" not in shown.stderr

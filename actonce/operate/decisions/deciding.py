@@ -16,7 +16,7 @@ from actonce.messages.dead_letters import (
 )
 from actonce.messages.history import find_execution
 from actonce.messages.message_summary import command_to_decide
-from actonce.operate.bulk import Bulk
+from actonce.operate.bulk import HELD, Bulk
 from actonce.operate.decisions.answers import (
     ANOTHER_SINCE,
     Answer,
@@ -73,14 +73,21 @@ def decide(
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         found = letter_of(queue, name, letter or "")
         try:
-            if letter is None:
-                if decision != "retry" or (found is not None and _may_wait(stack, found)):
-                    raise WrongUse(_look_first(stack, name, decision, note, found, queue))
+            if letter is not None and found is not None:
+                answer = by.answer(found)
+            elif letter is not None:
+                raise Failed(HELD if queue.held_elsewhere else BulkDecision.gone)
+            elif decision == "retry" and (found is None or _has_ended(stack, found)):
                 answer = by.retry_without_letter(name, queue.held_elsewhere)
             elif found is None:
-                raise Failed(_another_stands(name, letter, queue))
+                seen = none_seen(name, queue.held_elsewhere)
+                raise WrongUse(f"{seen}, and without one that you were shown only retry decides.")
             else:
-                answer = by.answer(found)
+                command = command_to_decide(stack.options, found, decision, note)
+                raise WrongUse(
+                    "Look first, then decide on the dead letter that you were shown, if it is this "
+                    f"one: {command}"
+                )
         except Exception as error:
             if (why := why_unsure(error)) is None:
                 raise
@@ -98,38 +105,9 @@ def is_closed(by: Decider, letter: DeadLetter) -> bool:
     return False
 
 
-def _may_wait(stack: Stack, letter: DeadLetter) -> bool:
-    """Whether the letter's execution has not ended, as far as AWS tells."""
+def _has_ended(stack: Stack, letter: DeadLetter) -> bool:
     execution = find_execution(stack, letter.execution_name, letter.execution_arn)
-    return execution is None or execution.status == "RUNNING"
-
-
-def _look_first(  # noqa: PLR0913 - what was asked for, and what was found
-    stack: Stack,
-    name: str,
-    decision: Decision,
-    note: str,
-    found: DeadLetter | None,
-    queue: QueueReader,
-) -> str:
-    """What to say where the letter has to be named."""
-    if found is None:
-        said = none_seen(name, queue.held_elsewhere)
-        return f"{said}, and only retry decides without a dead letter that was shown."
-    return (
-        "Look first, then decide on the dead letter that you were shown, if it is this one: "
-        f"{command_to_decide(stack.options, found, decision, note)}"
-    )
-
-
-def _another_stands(name: str, letter: str, queue: QueueReader) -> str:
-    """What to say where the letter that was shown is not in the queue."""
-    if queue.held_elsewhere:
-        return f"{none_seen(name, queue.held_elsewhere)}."
-    return (
-        f"The dead letter {letter} of {name!r} is no longer in the queue: somebody decided on it, "
-        f"or {ANOTHER_SINCE}. Look again."
-    )
+    return execution is not None and execution.status != "RUNNING"
 
 
 def _without_letters(answer: Answer, queue: QueueReader, letters: Sequence[DeadLetter]) -> Answer:
@@ -202,8 +180,6 @@ class BulkDecision(Bulk[DeadLetter]):
 
     def _decided(self, letter: DeadLetter) -> bool:
         """Decide by a letter that was shown; whether to delete it."""
-        if self._is_decided(letter) and is_closed(self._by, letter):
-            return True
         answer = self._tried(letter.entry, lambda: self._by.answer(letter))
         if answer is None:
             return False
@@ -214,19 +190,7 @@ class BulkDecision(Bulk[DeadLetter]):
         """Whether to delete another letter of a message; it was not shown, so nobody decides it."""
         shown = self._listed[letter.entry]
         refusal = why_not(self.stack, self.decision, shown.reason, shown.cause)
-        if refusal is not None or is_closed(self._by, letter):
-            return refusal is None
-        is_same = (letter.task_token, letter.attempt_id) == (shown.task_token, shown.attempt_id)
-        return is_same and self._decided(letter)  # it was posted twice
-
-    def _is_decided(self, letter: DeadLetter) -> bool:
-        before = self._ends[self._listed[letter.entry].entry]
-        return before is not None and before.end == DecisionEnd.DECIDED
-
-    def _end(self, name: str, end: str, said: str, *, happened: bool) -> None:
-        """Note the result of a message, unless its letter was decided already."""
-        if not self._is_decided(self._listed[name]):
-            super()._end(name, end, said, happened=happened)
+        return refusal is None and is_closed(self._by, letter)
 
     def _not_known(self, error: Exception) -> str | None:
         return why_unsure(error)
