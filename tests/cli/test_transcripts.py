@@ -93,8 +93,9 @@ class Replay(replay.Replay):
     def decides(self, message_id: str, decision: Decision) -> str:
         """On one, by its id and the letter that is shown, if one is."""
         letter = queues.shown(self.found(), message_id)
+        entry = letter.entry if letter else None
         try:
-            answer = decide(self.found(), message_id, decision, "", letter and letter.entry)
+            answer = decide(self.found(), message_id, decision, "", entry)
         except (Failed, Unsure, ClientError) as error:
             return f"{type(error).__name__}: {error}"
         return f"{answer.end}, {answer.left_behind} left behind: {answer.said}"
