@@ -69,8 +69,9 @@ _RATE = Annotated[
 _LETTER = Annotated[
     str | None,
     typer.Option(
+        metavar="LETTER",
         help="The dead letter of the ID that you decide on, as list, show and where print it. Only "
-        "retry goes without, where none is in the queue, or its execution has ended."
+        "retry goes without, where none is in the queue, or its execution has ended.",
     ),
 ]
 _DRY_RUN = Annotated[
