@@ -66,6 +66,14 @@ _RATE = Annotated[
         help="At most N a second, to spare what your function calls.",
     ),
 ]
+_LETTER = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LETTER",
+        help="The dead letter of the ID that you decide on, as list, show and where print it. Only "
+        "retry goes without, where none is in the queue, or its execution has ended.",
+    ),
+]
 _DRY_RUN = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
 ]
@@ -112,6 +120,7 @@ class BulkOptions:
     yes: bool = False
     each: bool = False
     json: bool = False
+    letter: str | None = None
 
     def stack(self, at: Chosen, named: object) -> Stack:
         """The stack to act on.
@@ -133,6 +142,8 @@ class BulkOptions:
                 "--rate, and what narrows --all, such as --reason and --limit, go with --all only: "
                 "leave them out, or name no ID."
             )
+        if self.letter is not None and (self.every or self.dry_run):
+            raise WrongUse("--letter names the dead letter of one ID, without --all or --dry-run.")
         if self.every and self.json and not (self.yes or self.dry_run):
             raise WrongUse("--json shows nothing before it acts: say --yes, or --dry-run.")
         return find_stack(replace(at, yes=self.yes), changes=not (self.every or self.dry_run))
@@ -151,7 +162,7 @@ def bulk_options(
     Args:
         reasons: what --reason takes.
         texts: what --match looks at, for its help.
-        errors: the command has --error.
+        errors: the command has --error; if it acts, also --letter.
         acts: the command changes entries: it has --all, --dry-run and --yes.
         paced: it has --rate.
     """
@@ -162,6 +173,7 @@ def bulk_options(
     options = {**kinds, "before": _BEFORE, "match": Annotated[str | None, match], "limit": _LIMIT}
     if acts:
         options |= {"every": _ALL} | ({"rate": _RATE} if paced else {})
+        options |= {"letter": _LETTER} if errors else {}
         options |= {"dry_run": _DRY_RUN, "yes": Yes}
     options |= {"each": _EACH, "json": Json}
 
@@ -339,6 +351,7 @@ def _listed(kind: EntryFormat[E], listing: Listing[E]) -> dict[str, Any]:
         kind.name: [kind.as_json(one) for one in listing.entries],
         "groups": [group.as_json() for group in grouped(listing.entries)],
         "held_elsewhere": listing.held_elsewhere,
+        **({"ended": dict(listing.ended)} if listing.ended else {}),
     }
 
 

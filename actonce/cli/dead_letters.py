@@ -9,7 +9,7 @@ from actonce.cli import bulk, tables
 from actonce.cli.bulk import BulkOptions, EntryFormat, bulk_options
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
-from actonce.cli.where import print_summary
+from actonce.cli.where import print_choice, print_summary
 from actonce.messages import history
 from actonce.messages.dead_letters import (
     MEANINGS,
@@ -21,11 +21,11 @@ from actonce.messages.dead_letters import (
     none_seen,
 )
 from actonce.messages.filters import Listing, reason_in_words
-from actonce.messages.message_summary import as_argument, summarize
+from actonce.messages.message_summary import BROKEN_OFF, summarize
 from actonce.messages.story import UnstartedScan, read_story
 from actonce.operate.decisions.answers import ANOTHER_SINCE
 from actonce.operate.decisions.deciding import BulkDecision, decide
-from actonce.operate.decisions.offered import Decision, decisions_on
+from actonce.operate.decisions.offered import Decision
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
@@ -64,10 +64,11 @@ _LETTERS: EntryFormat[DeadLetter] = EntryFormat(
     name="dead_letters",
     one="dead letter",
     several="dead letters",
-    headers=("ID", "Reason", "Since", "Error"),
+    headers=("ID", "Letter", "Reason", "Since", "Error"),
     row=lambda one: (
         one.message_id,
-        reason_in_words(one.reason),
+        one.letter,
+        reason_in_words(one.kind["reason"]),
         one.posted_at,
         ": ".join(filter(None, [in_words(one.error), history.short_cause(one.cause)])),
     ),
@@ -83,8 +84,8 @@ def list_(*, how: BulkOptions, at: Chosen) -> None:
     """List what waits for a decision, the longest first.
 
     ActOnce posts a dead letter for a message that it cannot finish alone, and waits 14 days at most
-    for somebody to decide. More than 50 are counted by kind; --each lists them all. An execution
-    that somebody stopped has no dead letter: actonce list --status aborted. Why a message waits:
+    for somebody to decide. More than 50 are counted by kind; --each lists them all. Nothing of an
+    execution that ended undecided waits: actonce list --status aborted. Why a message waits:
 
     Examples:
 
@@ -95,8 +96,14 @@ def list_(*, how: BulkOptions, at: Chosen) -> None:
     stack = find_stack(at)
     listing = _look(stack, how)
     bulk.print_list(_LETTERS, listing, how)
+    for state, number in listing.ended.items():
+        if not how.json:
+            console.say(
+                f"Not listed, for nothing of it waits: {number:,} {reason_in_words(state)}. See "
+                f"actonce dead-letters list --reason {state}{stack.options}"
+            )
     if listing.entries and not how.json:
-        for reason in dict.fromkeys(one.reason for one in listing.entries):
+        for reason in dict.fromkeys(one.kind["reason"] for one in listing.entries):
             console.say(f"--reason {reason}: {MEANINGS.get(reason, 'it does not say why')}.")
         console.say(f"What to do about one: actonce dead-letters show{stack.options} ID")
 
@@ -155,12 +162,8 @@ def show(
     print_summary(summary)
     if story.dead_letters and not is_of_last(letter, story.dead_letters):
         console.say(f"This letter waits no more: {ANOTHER_SINCE}, which tells the reason.")
-    # What is advised comes first.
-    choice = decisions_on(stack, letter.reason, letter.cause)
-    choice.sort(key=lambda one: one != summary.advised)
-    argument = as_argument(letter.message_id, letter.execution_name)
-    command = f"actonce dead-letters DECISION{stack.options} {argument}"
-    console.say(f"To decide, with {', '.join(choice)} as DECISION: {command}")
+    if summary.state not in BROKEN_OFF:
+        print_choice(stack, letter, summary)
 
 
 @app.command()
@@ -172,15 +175,15 @@ def retry(*, message_id: OneOrAll = None, how: BulkOptions, note: Note = "", at:
     Where nobody knows whether the effect happened, ActOnce looks it up before it performs it. Where
     no function can look it up, ActOnce refuses a retry: find out by hand, then perform or resolve.
 
-    An execution that somebody aborted continues. One that failed because nobody decided in time
-    posts its dead letter again.
+    Without --letter it continues an execution that somebody aborted, or that failed because nobody
+    decided in time, which posts its dead letter again; and what waits without a dead letter.
 
     --all shows all that wait now, asks, and decides on these and on none that come later. If it is
     interrupted, give the same command again.
 
     Examples:
 
-        actonce dead-letters retry request-4711
+        actonce dead-letters retry --letter 5fea7756 request-4711
 
         actonce dead-letters retry --all --reason not_performed --rate 20
     """
@@ -200,7 +203,7 @@ def perform(*, message_id: OneOrAll = None, note: Told, how: BulkOptions, at: Ch
 
     Examples:
 
-        actonce dead-letters perform request-4711 --note 'no such charge in the journal; Ann'
+        actonce dead-letters perform --letter 5fea7756 --note 'not in the journal; Ann' request-4711
 
         actonce dead-letters perform --all --reason outcome_unknown --note 'never sent; Ann'
     """
@@ -217,7 +220,7 @@ def resolve(*, message_id: OneOrAll = None, note: Note, how: BulkOptions, at: Ch
 
     Examples:
 
-        actonce dead-letters resolve request-4711 --note 'booked by telephone'
+        actonce dead-letters resolve --letter 5fea7756 --note 'booked by telephone' request-4711
 
         actonce dead-letters resolve --all --match 'practice-7' --note 'booked by telephone'
     """
@@ -234,7 +237,7 @@ def reject(*, message_id: OneOrAll = None, note: Note, how: BulkOptions, at: Cho
 
     Examples:
 
-        actonce dead-letters reject request-4711 --note 'the practice has closed'
+        actonce dead-letters reject --letter 5fea7756 --note 'the practice has closed' request-4711
 
         actonce dead-letters reject --all --error Rejected --before 3d --note 'out of time'
     """
@@ -254,7 +257,7 @@ def _decide(
         warning = _ITS_WORD if decision == "perform" else None
         bulk.act(_LETTERS, decision, work, how, named, warning=warning)
         return
-    answer = decide(stack, message_id, decision, note.strip())
+    answer = decide(stack, message_id, decision, note.strip(), how.letter)
     if how.json:
         told: dict[str, Any] = {"message_id": message_id, "decision": decision}
         told |= {"end": answer.end, "said": answer.said, "left_behind": answer.left_behind}
@@ -267,4 +270,6 @@ def _decide(
 
 def _look(stack: Stack, how: BulkOptions, named: Sequence[str] = ()) -> Listing[DeadLetter]:
     queue = QueueReader(stack.sqs, stack.dead_letter_queue)
-    return bulk.read(queue, _LETTERS.queue, lambda tell: look(queue, how.narrowing, tell), named)
+    return bulk.read(
+        queue, _LETTERS.queue, lambda tell: look(stack, queue, how.narrowing, tell), named
+    )

@@ -86,7 +86,12 @@ def _what_waits(found: Status, options: str) -> list[tuple[str, str, str, str]]:
     )
     number = found.waiting_for_decision
     rows = [
-        (_label("waiting_for_decision"), _about(number), _oldest(letters), "dead-letters list"),
+        (
+            _label("waiting_for_decision"),
+            _about(number),
+            _oldest(letters) if number else "",
+            "dead-letters list",
+        ),
         (_label("not_started"), _about(found.not_started), _oldest(lying), "unstarted list"),
     ]
     told = found.executions

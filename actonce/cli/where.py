@@ -3,8 +3,18 @@
 from actonce.cli import tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, MessageId, check_id, of_a_stack
-from actonce.messages.message_summary import Summary, seen_nowhere, summarize
-from actonce.messages.story import read_story
+from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.message_summary import (
+    WAITING,
+    Summary,
+    command_to_decide,
+    seen_nowhere,
+    summarize,
+    waits_for_decision,
+)
+from actonce.messages.story import read_story, waiting_letter
+from actonce.operate.decisions.offered import decisions_on
+from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
@@ -41,9 +51,11 @@ def where(
     story = read_story(stack, message_id, own.effects(stack))
     if not story.is_known:
         raise Failed(" ".join(seen_nowhere(stack, story)))
-    summary = summarize(story)
+    letter = waiting_letter(stack, story) if waits_for_decision(story) else None
+    summary = summarize(story, letter)
     if json:
-        console.print_json({"summary": summary.as_json(), **story.as_json()})
+        told = {"summary": summary.as_json(), "letter": letter and letter.entry}
+        console.print_json(told | story.as_json())
         return
     rows = [
         (timestamp(moment.at), moment.where, moment.what, moment.more)
@@ -52,6 +64,19 @@ def where(
     tables.print_rows(("Time", "Where", "What", "More"), rows)
     console.out.print()
     print_summary(summary)
+    if letter is not None:
+        print_choice(stack, letter, summary)
+    elif summary.state == WAITING:
+        console.say("Its dead letter was not found just now: look again, to be shown it.")
+
+
+def print_choice(stack: Stack, letter: DeadLetter, summary: Summary) -> None:
+    """Print the command that decides on a letter, with the decisions that it takes."""
+    # What is advised comes first.
+    choice = decisions_on(stack, letter.reason, letter.cause)
+    choice.sort(key=lambda one: one != summary.advised)
+    command = command_to_decide(stack.options, letter, "DECISION")
+    console.say(f"To decide, with {', '.join(choice)} as DECISION: {command}")
 
 
 def print_summary(summary: Summary) -> None:

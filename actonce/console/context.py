@@ -153,7 +153,7 @@ class Context:
 
     def _read_letters(self, tell: Callable[[int], None]) -> Listing[DeadLetter]:
         with self._reader(self.stack.dead_letter_queue) as queue:
-            return look_at_letters(queue, _EVERYTHING, tell)
+            return look_at_letters(self.stack, queue, _EVERYTHING, tell)
 
     def _read_unstarted(self, tell: Callable[[int], None]) -> Listing[Unstarted]:
         with self._reader(self.stack.unstarted_queue) as queue:

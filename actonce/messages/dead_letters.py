@@ -1,13 +1,16 @@
 """Dead letters: messages that the state machine cannot finish without a decision."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from actonce.messages.filters import Entry, Listing, Narrowing, excerpt
-from actonce.messages.history import HASHED
+from actonce.messages.history import ENDED_UNDECIDED, HASHED, ended_undecided
 from actonce.queues.scan import Queued, QueueReader, held_by_another
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import WrongUse
 from actonce_core.execution import execution_name
 from actonce_core.records import timestamp
 
@@ -19,9 +22,16 @@ MEANINGS = {
     "not_performed": "your function said each time that it did not happen, until no retry was left",
     "rounds_used_up": "each attempt ended without a clear answer; each look-up found no effect",
     "outcome_unknown": "it may have happened, and the look-up could not find out",
+    **{
+        status.lower(): "its execution ended before anybody had decided; only retry continues it"
+        for status in ENDED_UNDECIDED
+    },
 }
 REASONS = tuple(MEANINGS)
-"""Why a message waits for a decision; `MEANINGS` explains each."""
+"""Why a message waits for a decision, or waits no more; `MEANINGS` explains each."""
+
+LETTER_CHARACTERS = 8
+"""Of an SQS id, as lists print it; fewer are no name."""
 
 NOTHING_HAPPENED = ("rejected", "not_performed")
 """Reasons that prove that the effect did not happen."""
@@ -37,7 +47,9 @@ class DeadLetter(Entry):
         source: the message as its producer sent it; likewise.
         message: the execution's input; None where it was too large to be posted.
         excerpt: a line of the message's body; empty where that was too large to be posted.
-        older: earlier letters of the same message, which are deleted with it.
+        older: other letters of the same execution, which wait no more.
+        ended: `aborted`, `failed` or `timed_out` where its execution ended undecided: it waits no
+            more, and only a retry continues it. None: not so, or not looked at.
     """
 
     message_id: str
@@ -54,11 +66,17 @@ class DeadLetter(Entry):
     message: dict[str, Any] | None
     excerpt: str
     older: tuple["DeadLetter", ...] = ()
+    ended: str | None = None
 
     @property
     def kind(self) -> Mapping[str, str]:
         """See `Entry`."""
-        return {"reason": self.reason, "error": self.error}
+        return {"reason": self.ended or self.reason, "error": self.error}
+
+    @property
+    def letter(self) -> str:
+        """What a command line names it by: the beginning of its SQS id."""
+        return self.entry[:LETTER_CHARACTERS]
 
     @property
     def nothing_happened(self) -> bool:
@@ -88,6 +106,7 @@ class DeadLetter(Entry):
         """For machines; without the token, which is as good as the decision."""
         return {
             **self.ids,
+            "letter": self.entry,
             "execution_arn": self.execution_arn,
             "reason": self.reason,
             "error": self.error,
@@ -137,13 +156,14 @@ def of_each_message(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
     """The letter of each message that was posted last, with its older ones; oldest first."""
     of_message: dict[str, list[DeadLetter]] = {}
     for letter in sorted(letters, key=lambda one: (one.posted_at, one.since), reverse=True):
-        of_message.setdefault(letter.execution_name, []).append(letter)
+        name = letter.execution_arn or letter.execution_name
+        of_message.setdefault(name, []).append(letter)
     newest_first = [replace(newest, older=tuple(older)) for newest, *older in of_message.values()]
     return newest_first[::-1]
 
 
-def letter_of(queue: QueueReader, name: str) -> DeadLetter | None:
-    """The newest letter of a message, whole, with its older ones; None: none was read.
+def letter_of(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | None:
+    """A letter of a message, whole, with its other ones as older; None: it was not read.
 
     A name that looks like an execution's is taken for one: a producer may send the same text as
     another message's id, which it means only where no letter can have that name.
@@ -151,24 +171,41 @@ def letter_of(queue: QueueReader, name: str) -> DeadLetter | None:
     Args:
         queue: of dead letters; all of it is read, and held afterwards.
         name: the message's id, or its execution's name.
+        letter: what its SQS id begins with, which tells one from all others; empty: the newest.
+
+    Raises:
+        WrongUse: several begin with that.
     """
     read = map(dead_letter, queue.messages())
     named = [one for one in read if one is not None and one.is_named(name)]
+    meant = [one for one in named if one.entry.startswith(letter)]
+    if letter and len(meant) > 1:
+        raise WrongUse(f"--letter {letter}: {len(meant)} dead letters begin so; say more of it.")
     exact = [one for one in named if one.execution_name == name]
-    if name.startswith(HASHED) and (exact or queue.held_elsewhere):
-        named = exact
-    found = of_each_message(named)
-    return found[-1] if found else None
+    if not letter and name.startswith(HASHED) and (exact or queue.held_elsewhere):
+        meant = exact
+    found = of_each_message(meant)
+    if not found:
+        return None
+    *_, one = found
+    of = (one.message_id, one.execution_arn)
+    own = (each for each in named if (each.message_id, each.execution_arn) == of)
+    return replace(one, older=tuple(each for each in own if each.entry != one.entry))
 
 
 def look(
-    queue: QueueReader, narrowing: Narrowing, tell: Callable[[int], None] = lambda _: None
+    stack: Stack,
+    queue: QueueReader,
+    narrowing: Narrowing,
+    tell: Callable[[int], None] = lambda _: None,
 ) -> Listing[DeadLetter]:
     """Read the queue and choose letters, without their messages: there may be 10,000.
 
-    Of each message, the newest letter decides whether it is chosen, and how long it has waited.
+    Of each message, the newest letter decides whether it is chosen, and how long it has waited. One
+    whose execution ended undecided waits no more: it is chosen only by that reason.
 
     Args:
+        stack: that has the queue.
         queue: of dead letters; all of it is read.
         narrowing: which letters to choose; `match` searches `DeadLetter.texts`.
         tell: see `QueueReader.messages`.
@@ -184,9 +221,19 @@ def look(
         if narrowing.matches(letter.texts()):
             matching.add(letter.entry)
         letters.append(replace(letter, queued=replace(queued, body=""), message=None, source=None))
-    chosen = narrowing.of(one for one in of_each_message(letters) if one.entry in matching)
-    beside = others + sum(len(letter.older) for letter in chosen)
-    return Listing(chosen, queue.held_elsewhere, beside)
+    newest = of_each_message(letters)
+    ends = ended_undecided(stack, {arn for one in newest if (arn := one.execution_arn)})
+    for number, one in enumerate(newest):
+        end = ends.get(str(one.execution_arn))
+        # Not of a letter that was posted since: both times are Step Functions' own.
+        if end is not None and one.posted_at <= timestamp(end.stopped_at or end.started_at):
+            newest[number] = replace(one, ended=end.status.lower())
+    wait = [one for one in newest if one.ended in (None, narrowing.kind.get("reason"))]
+    chosen = narrowing.of(one for one in wait if one.entry in matching)
+    left_out = [one for one in newest if one.ended is not None and one not in wait]
+    beside = others + sum(len(one.older) for one in chosen) + sum(len(o.entries) for o in left_out)
+    states = Counter(str(one.ended) for one in left_out)
+    return Listing(chosen, queue.held_elsewhere, beside, states)
 
 
 def is_of_last(letter: DeadLetter, stays: Sequence["Stay"]) -> bool:

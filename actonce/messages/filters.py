@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
@@ -73,11 +73,13 @@ class Listing(Generic[Listed]):
         held_elsewhere: how many messages another reader held, so that they are not among these.
         beside: how many messages are not `entries` of their own: older letters, and what somebody
             else has put there.
+        ended: how many letters were left out, because their executions ended undecided, by state.
     """
 
     entries: Sequence[Listed]
     held_elsewhere: int
     beside: int = 0
+    ended: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

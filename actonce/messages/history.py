@@ -4,12 +4,13 @@ The states' names are those of `statemachine/process_message.asl.json`, which ru
 an event belongs to the state that was entered last.
 """
 
+import contextlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
@@ -18,6 +19,9 @@ from actonce_core.execution import execution_name
 from actonce_core.histories.events import Event, details, json_object
 from actonce_core.histories.stays import DEAD_LETTER, decision_of
 from actonce_core.records import timestamp
+
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions.literals import ExecutionStatusType
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,9 @@ class Step:
         return {"at": timestamp(self.at), "state": self.state, "what": self.what, **self.detail}
 
 
+ENDED_UNDECIDED: Final[tuple["ExecutionStatusType", ...]] = ("FAILED", "ABORTED", "TIMED_OUT")
+"""How an execution may end undecided; Step Functions can continue it for 14 days."""
+
 REJECTED_BY_OPERATOR = "RejectedByOperator"
 """The error with which the state machine ends what a person rejected."""
 
@@ -140,6 +147,24 @@ def find_execution_of(stack: Stack, message_id: str) -> Execution | None:
         if execution is not None:
             return execution
     return find_execution(stack, execution_name(message_id))
+
+
+def ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, Execution]:
+    """Which of these executions ended before anybody had decided: nothing of them waits.
+
+    Of each status the newest 1,000 are read. Where they may not be, none is known.
+    """
+    found: dict[str, Execution] = {}
+    with contextlib.suppress(ClientError):
+        for status in ENDED_UNDECIDED if stack.ledger_table is None and arns else ():
+            answer = stack.stepfunctions.list_executions(
+                stateMachineArn=stack.state_machine, statusFilter=status, maxResults=1000
+            )
+            for arn, name in ((o["executionArn"], o["name"]) for o in answer["executions"]):
+                one = find_execution(stack, name, arn) if arn in arns else None
+                if one and one.status in ENDED_UNDECIDED and one.outcome is None:
+                    found[arn] = one
+    return found
 
 
 def steps(events: Sequence[Event]) -> list[Step]:

@@ -28,8 +28,8 @@ from actonce.messages.history import (
     nothing_looks_up,
     short_cause,
 )
-from actonce.messages.own_effects import moment
-from actonce.messages.story import Part, Record, Story, UnstartedScan
+from actonce.messages.own_effects import OwnEffects, moment
+from actonce.messages.story import Part, Record, Story, UnstartedScan, effects_of
 from actonce.messages.unstarted import RECEIVED_TOO_OFTEN, Unstarted
 from actonce.queues.queue_state import depth_of, find_pause
 from actonce.queues.scan import held_by_another
@@ -218,7 +218,9 @@ class Advice(NamedTuple):
     action: str | None = None
 
 
-def advice_on(stack: Stack, entry: Entry, *, differs_beside: bool = False) -> Advice:
+def advice_on(
+    stack: Stack, entry: Entry, own: OwnEffects | None = None, *, differs_beside: bool = False
+) -> Advice:
     """What to do about an entry of DeadLetterQueue or UnstartedQueue, by the entry alone.
 
     Unlike `where`, it reads neither history nor effects.
@@ -226,16 +228,21 @@ def advice_on(stack: Stack, entry: Entry, *, differs_beside: bool = False) -> Ad
     Args:
         stack: that has the queue.
         entry: of either queue.
+        own: where a team's own effects are, if that is known.
         differs_beside: see `summarize`.
     """
     letter = entry if isinstance(entry, DeadLetter) else None
+    place = effects_of(stack, own)
+    is_unknown = letter is not None and not letter.nothing_happened
     unstarted = [entry] if isinstance(entry, Unstarted) else []
     story = Story(
         message_id=entry.ids["message_id"] or entry.called,
         execution_name=entry.called if letter is None else letter.execution_name,
         row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
         seen=UnstartedScan(unstarted),
+        effects_place=None if place is None else place.place,
         looks_up=stack.find_function is not None,
+        unread={"effects": ""} if place is not None and is_unknown else {},
         options=stack.options,
     )
     summary = summarize(story, letter, differs_beside=differs_beside)
@@ -399,7 +406,7 @@ def _posted(story: Story, letter: DeadLetter | None) -> str:
         times = _times(len(said)) if said else "each time"
         why = f"The function said {times} that nothing happened{error}; no retry is left."
     elif reason == "rounds_used_up":
-        number = f"{rounds} attempts" if rounds else "The attempts"
+        number = counted(int(rounds), "attempt", "attempts") if rounds else "The attempts"
         why = f"{number} ended without a clear answer{error}; each look-up found no effect."
     elif reason == "outcome_unknown":
         why = f"An attempt ended without a clear answer{error}, and {_look_up(failure)}."
@@ -608,7 +615,10 @@ def _described(effect: Any) -> str:
 def _advice(story: Story, state: StateName, letter: DeadLetter | None) -> Advice:
     """Of all but a conflict."""
     if state == "waiting_for_decision" and "effects" in story.unread:
-        return Advice("Find out where its effect would be, which could not be read; then decide.")
+        return Advice(
+            f"Look first whether {story.effects_place} has its effect, which was not read here. If "
+            "it has, resolve it; decide otherwise only if it has none."
+        )
     if state == "waiting_for_decision":
         return _what_to_decide(story, letter)
     if (doubt := _doubt(story, state)) is not None:
@@ -813,6 +823,21 @@ def message_argument(story: Story) -> str:
     """The message as an argument that can be copied into a shell."""
     # Of a row nothing is found by the name of an execution.
     return as_argument(story.message_id, story.execution_name, may_be_name=story.row is None)
+
+
+def command_to_decide(options: str, letter: DeadLetter, decision: str, note: str = "") -> str:
+    """The command line that decides on this very letter, to be pasted.
+
+    Args:
+        options: see `Stack.options`.
+        letter: that was shown.
+        decision: one of the decisions; or a word in its place.
+        note: why; empty: it is not known yet.
+    """
+    note = note or ("" if decision == "retry" else "WHY")
+    told = f" --note {shlex.quote(note)}" if note else ""
+    argument = as_argument(letter.message_id, letter.execution_name)
+    return f"actonce dead-letters {decision} --letter {letter.letter}{told}{options} {argument}"
 
 
 _LONGEST_ARGUMENT: Final = 80

@@ -4,6 +4,7 @@ A part that cannot be read, as where somebody may not read it, does not end the 
 with the reason, and nothing is called absent because of it.
 """
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages import history
+from actonce.messages.dead_letters import DeadLetter, is_of_last, letter_of
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
 from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects, plain, typed
@@ -203,7 +205,7 @@ def read_story(
         Failed, ClientError, BotoCoreError: a part could not be read, and no other knows the
             message.
     """
-    own = own or _example(stack)
+    own = effects_of(stack, own)
     errors: dict[Part, _ReadError] = {}
     execution = _read(errors, "execution", lambda: history.find_execution_of(stack, message_id))
     if execution is not None:
@@ -250,6 +252,19 @@ def with_log(stack: Stack, story: Story) -> Story:
     errors: dict[Part, _ReadError] = {}
     lines = _read(errors, "log", lambda: _deliveries(stack, story.message_id))
     return replace(story, lines=lines or [], unread={**story.unread, **_in_words(errors)})
+
+
+def waiting_letter(stack: Stack, story: Story) -> DeadLetter | None:
+    """The dead letter for which a message waits; None: it was not read, or may not be."""
+    with (
+        contextlib.suppress(ClientError, BotoCoreError),
+        QueueReader(stack.sqs, stack.dead_letter_queue, wait_for_others=2) as queue,
+    ):
+        found = letter_of(queue, story.execution_name)
+        for one in () if found is None else (found, *found.older):
+            if not story.dead_letters or is_of_last(one, story.dead_letters):
+                return one
+    return None
 
 
 _ReadError = Failed | ClientError | BotoCoreError
@@ -322,9 +337,10 @@ def _events(stack: Stack, execution_arn: str | None) -> list[Event]:
     return [] if execution_arn is None else read_events(stack.stepfunctions, execution_arn)
 
 
-def _example(stack: Stack) -> OwnEffects | None:
-    if not stack.is_example:
-        return None
+def effects_of(stack: Stack, own: OwnEffects | None) -> OwnEffects | None:
+    """Where effects are: a team's own, or else the example's; None: that is not known."""
+    if own is not None or not stack.is_example:
+        return own
     shown = Attributes(time="booked_at", description=("practice", "slot"))
     return EffectsTable(stack.dynamodb, stack.appointments_table, shown, "the Appointments table")
 

@@ -26,6 +26,9 @@ FAILED = "failed"
 UNKNOWN = "unknown"
 """The end of an entry where no answer tells whether it was acted on."""
 
+HELD = "Another reader holds it. Give the same command again."
+"""What to say of an entry that may be in the queue."""
+
 LOOK_SECONDS = 0.2
 """How often progress is reported."""
 
@@ -173,11 +176,7 @@ class Bulk(ABC, Generic[E]):
         tell(len(self.ended))
         if self._stopping.is_set():
             return  # the rest was not looked for to its end
-        where = (
-            "Another reader holds it. Give the same command again."
-            if self._reader.held_elsewhere
-            else self.gone
-        )
+        where = HELD if self._reader.held_elsewhere else self.gone
         for name in [name for name, end in self._ends.items() if end is None]:
             self._end(name, FAILED, where, happened=False)
 

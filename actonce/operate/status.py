@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.messages.message_summary import REDRIVEN_FOR
+from actonce.messages.message_summary import BROKEN_OFF, REDRIVEN_FOR
 from actonce.messages.recent import EndedMessages, page
 from actonce.operate.pausing import Feed, feeds
 from actonce.queues.queue_state import Depth, Pause, depth_of, find_pause, highest_ages
 from actonce.records import audit_summary
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
+from actonce_core.histories.reading import read_events
+from actonce_core.histories.stays import dead_letter_stays
 from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
@@ -51,14 +53,18 @@ class Executions:
         retrying: have run for longer and have no letter in DeadLetterQueue, by SQS's estimate: an
             attempt failed, and they wait for the provider.
         aborted: somebody stopped them, and Step Functions can still continue them.
-        failed: failed before anybody had decided, and can still be continued; of the newest
-            `MOST_LOOKED_UP`, for only its error tells one from what a person rejected.
+        failed: failed or timed out before anybody had decided, and can still be continued; of the
+            newest `MOST_LOOKED_UP` of each, for only its error tells one from what a person
+            rejected.
+        letters: of the aborted and the failed, as many of each: those with a dead letter that
+            nobody decided on. It is still in the queue, and nothing of it waits.
     """
 
     at_work: Count
     retrying: Count
     aborted: Count
     failed: Count = Count(0)
+    letters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +116,9 @@ class Status:
 
     @property
     def waiting_for_decision(self) -> int:
-        """Letters in DeadLetterQueue, by SQS's estimate."""
-        return _all(self.queues["dead_letters"])
+        """Letters in DeadLetterQueue, by SQS's estimate, without those of `Executions.letters`."""
+        stopped = self.executions.letters if self.executions else 0
+        return max(0, _all(self.queues["dead_letters"]) - stopped)
 
     @property
     def not_started(self) -> int:
@@ -258,15 +265,33 @@ def _executions(
     aborted, more_aborted = _page(stack, "ABORTED")
     since = now - REDRIVEN_FOR
     continued = sum(one["stopDate"] >= since for one in aborted)
-    failed = page(stack, status="FAILED", between=(since, None), limit=MOST_LOOKED_UP, known=known)
-    states = [one.state for one in failed.messages]
-    beyond = 0 if more else max(0, letters() - old)
+    pages = [
+        page(stack, status=one, between=(since, None), limit=MOST_LOOKED_UP, known=known)
+        for one in ("FAILED", "TIMED_OUT")
+    ]
+    looked_at = [one for each in pages for one in each.messages]
+    failed = [stack.execution_arn(one.name) for one in looked_at if one.state in BROKEN_OFF]
+    stopped = [one["executionArn"] for one in aborted[: min(continued, MOST_LOOKED_UP)]]
+    ended = sum(_has_letter(stack, arn, since) for arn in stopped + failed) if letters() else 0
+    waiting = max(0, letters() - ended)
+    beyond = 0 if more else max(0, waiting - old)
+    is_more = any(one.cursor is not None for one in pages)
     return Executions(
         at_work=Count(max(0, young - beyond), more and not old),
-        retrying=Count(max(0, old - letters()), more),
+        retrying=Count(max(0, old - waiting), more),
         aborted=Count(continued, more_aborted and continued == len(aborted)),
-        failed=Count(states.count("failed"), failed.cursor is not None or "ended" in states),
+        failed=Count(len(failed), is_more or any(one.state == "ended" for one in looked_at)),
+        letters=ended,
     )
+
+
+def _has_letter(stack: Stack, arn: str, since: datetime) -> bool:
+    """Whether an execution that ended undecided posted a letter that SQS has not dropped since."""
+    try:
+        stays = dead_letter_stays(read_events(stack.stepfunctions, arn))
+    except ClientError:
+        return False
+    return bool(stays) and not stays[-1].decision and stays[-1].posted_at >= since
 
 
 _STARTED_WITHIN = timedelta(seconds=5)

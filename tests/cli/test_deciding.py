@@ -20,10 +20,11 @@ from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision
 from actonce.queues import scan
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed
+from actonce.terminal.errors import Failed, WrongUse
 from tests.cli.conftest import VERSION_DEPLOYED
 from tests.support.queues import (
     dead,
+    decide_shown,
     ids_left,
     letters,
     post,
@@ -108,6 +109,7 @@ def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
         ("resolve", "COMPLETE", "rejected", DecisionEnd.OVER),
         ("reject", "COMPLETE", "performed", DecisionEnd.OVER),
         ("retry", "COMPLETE", "performed", DecisionEnd.OVER),
+        ("reject", "COMPLETE", "dead_letter", DecisionEnd.OVER),
         ("retry", "IN_PROGRESS", None, DecisionEnd.CONTINUED),
         ("reject", "IN_PROGRESS", None, DecisionEnd.NOT_DECIDED),
     ],
@@ -118,12 +120,49 @@ def test_a_letter_that_was_decided_or_overtaken_meanwhile_says_so(
     dead(ledger, "m-1")
     dead(ledger, "m-2")
     work = decide_on(
-        ledger, letters(ledger), decision, lambda: put_row(ledger, "m-1", status, outcome)
+        ledger, letters(ledger), decision, lambda: put_row(ledger, "m-1", status, outcome, "a-9")
     )
     ends = {one.entry.message_id: one.end for one in work.ended}
     assert ends == {"m-1": end, "m-2": DecisionEnd.DECIDED}
     assert ids_left(ledger) == (["m-1"] if end is DecisionEnd.NOT_DECIDED else [])
     assert sent_again(ledger) == {DecisionEnd.CONTINUED: 2}.get(end, int(decision == "retry"))
+
+
+def test_a_letter_stays_whose_row_its_own_attempt_may_still_complete(ledger: Stack) -> None:
+    # The attempt has posted it, and writes that it waits for a decision a moment later.
+    put_row(ledger, "m-1", "IN_PROGRESS", None)
+    post(ledger, "m-1")
+    assert decide_shown(ledger, "m-1", "retry").end is DecisionEnd.CONTINUED
+    assert sent_again(ledger) == 1
+    put_row(ledger, "m-1", "COMPLETE", "dead_letter")
+    assert decide_shown(ledger, "m-1", "resolve", "by hand").decided
+    assert ids_left(ledger) == []
+
+
+@pytest.mark.parametrize("is_bulk", [True, False])
+def test_the_letter_of_an_earlier_attempt_decides_nothing_and_goes(
+    ledger: Stack, *, is_bulk: bool
+) -> None:
+    shown = post(ledger, "m-1", 0, reason="outcome_unknown")
+    those = letters(ledger)
+    dead(ledger, "m-1", 1, reason="outcome_unknown")  # a colleague's retry ended so
+    if is_bulk:
+        (one,) = decide_on(ledger, those, "perform").ended
+        end, said = DecisionEnd(one.end), one.said
+    else:
+        answer = decide(ledger, "m-1", "perform", "looked", shown[:8])
+        end, said = answer.end, answer.said
+    assert (end, "Look again" in said) == (DecisionEnd.OVER, True)
+    assert (row(ledger, "m-1")["outcome"], sent_again(ledger)) == ("dead_letter", 0)
+    assert ids_left(ledger) == ["m-1"]
+
+
+@pytest.mark.parametrize("decision", ["retry", "perform", "resolve", "reject"])
+def test_behind_a_lock_every_decision_names_its_letter(ledger: Stack, decision: Decision) -> None:
+    dead(ledger, "m-1")
+    with pytest.raises(WrongUse, match="Look first"):
+        decide(ledger, "m-1", decision, "x")
+    assert (ids_left(ledger), row(ledger, "m-1")["outcome"]) == (["m-1"], "dead_letter")
 
 
 NOTHING_FINDS: dict[str, Any] = {
@@ -140,7 +179,7 @@ NOTHING_FINDS: dict[str, Any] = {
         ("retry", NOTHING_FINDS | {"by_now": "arn:find"}, True),
         ("perform", NOTHING_FINDS, True),
         ("retry", {"reason": "rounds_used_up"}, True),
-        ("perform", {"reason": "rounds_used_up"}, True),
+        ("perform", {"reason": "rounds_used_up"}, False),
         ("retry", {"reason": "rejected"}, True),
         ("perform", {"reason": "rejected"}, False),
         ("retry", {"source": None}, False),
@@ -153,14 +192,14 @@ def test_what_is_tried_again_is_looked_up_first_unless_nothing_happened(
     if "by_now" in more:
         ledger.outputs["FindFunctionArn"] = more["by_now"]
     dead(ledger, "m-1", **more)
-    answer = decide(ledger, "m-1", decision)
+    answer = decide_shown(ledger, "m-1", decision)
     assert answer.decided is is_decided, answer.said
     item = row(ledger, "m-1")
     assert ("attempt_id" not in item) is is_decided
     nothing_happened = decision == "perform" or more.get("reason") == "rejected"
     assert ("outcome_unknown" in item) is (is_decided and not nothing_happened)
     assert sent_again(ledger) == is_decided
-    assert bool(ids_left(ledger)) is not (is_decided or answer.end.goes)
+    assert bool(ids_left(ledger)) is not is_decided
 
 
 @pytest.mark.parametrize(
@@ -179,7 +218,7 @@ def test_what_is_sent_again_keeps_its_attributes_and_the_id_that_its_own_comes_f
     kept = {f"a{n}": {"dataType": "String", "stringValue": "v"} for n in range(own)}
     source = {"sqs_message_id": "first-id", "message_attributes": kept, "message_group_id": "g"}
     dead(ledger, message_id, source=source | {"deduplication_id": "d-1"})
-    answer = decide(ledger, message_id, "retry")
+    answer = decide_shown(ledger, message_id, "retry")
     assert answer.decided is (ids is not None)
     assert (row(ledger, message_id).get("outcome") == "dead_letter") is (ids is None)
     for sent in received(ledger, ledger.requests_queue):

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from actonce.stack.clients import Aws, Stack
 from actonce.stack.sources import version
 from actonce_core.records import timestamp
 from tests.cli.conftest import Actonce
+from tests.support.histories import answered, history_of, posted
 from tests.support.snapshots import Snapshot
 from tests.support.stacks import NOW, fed, with_executions, with_outputs
 
@@ -65,18 +67,34 @@ def test_what_runs_is_at_work_or_waits_for_the_provider_or_for_a_person(
     page = {"executions": [execution(age) for age in ages]} | ({"nextToken": "x"} if more else {})
     with Stubber(stack.stepfunctions) as answers:
         answers.add_response("list_executions", page)
-        for _ in range(2):
+        for _ in range(3):
             answers.add_response("list_executions", {"executions": []})
         found = status(stack, NOW)
     assert found.executions == Executions(at_work, retrying, aborted=Count(0))
     assert (found.waits_for, found.waiting_for_decision) == (waits_for, letters)
 
 
-def answering(stack: Stack, *pages: list[dict[str, Any]]) -> Stubber:
-    """Lists what runs, was aborted and failed: these, and then nothing."""
+DESCRIBED: dict[str, Any] = {
+    "executionArn": "a", "stateMachineArn": "m", "status": "FAILED", "startDate": NOW,
+}  # fmt: skip
+
+
+def answering(
+    stack: Stack,
+    *pages: list[dict[str, Any]],
+    errors: Sequence[str | None] = (),
+    timed_out: Sequence[dict[str, Any]] = (),
+) -> Stubber:
+    """Lists what runs, was aborted, failed and timed out: these, and then nothing."""
     answers = Stubber(stack.stepfunctions)
     for page in [*pages, [], [], []][:3]:
         answers.add_response("list_executions", {"executions": page})
+    for error in errors:
+        if error is None:
+            answers.add_client_error("describe_execution", "AccessDenied")
+        else:
+            answers.add_response("describe_execution", DESCRIBED | {"error": error})
+    answers.add_response("list_executions", {"executions": timed_out})
     return answers
 
 
@@ -88,6 +106,50 @@ def test_an_aborted_execution_waits_for_a_person_for_as_long_as_it_can_be_contin
         found = status(stack, NOW)
     assert found.executions is not None
     assert (found.executions.aborted, found.waits_for) == (Count(2), "person")
+
+
+LETTER_POSTED = [posted(), ("ExecutionAborted", {})]
+
+
+@pytest.mark.parametrize(
+    ("days", "events", "waiting"),
+    [
+        (1, LETTER_POSTED, 1),
+        (1, [posted(), *answered("retry"), ("ExecutionAborted", {})], 2),
+        (1, [("ExecutionAborted", {})], 2),
+        (13, LETTER_POSTED, 1),
+        # SQS has dropped it since.
+        (15, LETTER_POSTED, 2),
+        (1, None, 2),  # its history may not be read
+    ],
+)
+@pytest.mark.parametrize("how", ["aborted", "failed", "timed out"])
+def test_the_letter_of_what_ended_undecided_does_not_wait_for_a_decision(
+    stack: Stack, how: str, days: int, events: list[Any] | None, waiting: int
+) -> None:
+    for _ in range(2):
+        stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="{}")
+    old = [execution(3_600), execution(3_600)]
+    stopped = [execution(60, how.upper().replace(" ", "_")) | {"name": "m-1"}]
+    answers = {
+        "aborted": lambda: answering(stack, old, stopped),
+        "failed": lambda: answering(stack, old, [], stopped, errors=["States.Timeout"]),
+        "timed out": lambda: answering(stack, old, timed_out=stopped),
+    }[how]()
+    if how == "timed out":
+        answers.add_response("describe_execution", DESCRIBED | {"status": "TIMED_OUT"})
+    if events is None:
+        answers.add_client_error("get_execution_history", "AccessDenied")
+    else:
+        history = history_of(*events, start=NOW - timedelta(days=days))
+        answers.add_response("get_execution_history", {"events": history})
+    with answers:
+        found = status(stack, NOW)
+    assert found.executions is not None, found.not_seen
+    told = found.executions
+    assert found.waiting_for_decision == waiting
+    assert (told.aborted.count + told.failed.count, told.retrying.count) == (1, 2 - waiting)
+    assert found.waits_for == "person"
 
 
 @pytest.mark.parametrize(
@@ -104,13 +166,7 @@ def test_what_failed_before_anybody_had_decided_waits_for_a_person(
 ) -> None:
     names = [f"m-{number}" for number in range(len(errors) + more)]
     listed = [execution(86_400, "FAILED") | {"name": name} for name in names]
-    described = {"executionArn": "a", "stateMachineArn": "m", "status": "FAILED", "startDate": NOW}
-    with answering(stack, [], [], listed) as answers:
-        for error in errors:
-            if error is None:
-                answers.add_client_error("describe_execution", "AccessDenied")
-            else:
-                answers.add_response("describe_execution", described | {"error": error})
+    with answering(stack, [], [], listed, errors=errors):
         found = status(stack, NOW)
     assert found.executions is not None
     assert (found.executions.failed, found.waits_for) == (failed, waits_for)

@@ -13,9 +13,11 @@ import pytest
 
 from actonce.messages import story as stories
 from actonce.messages import unstarted
+from actonce.messages.dead_letters import NOTHING_HAPPENED
 from actonce.messages.history import Execution, Step
 from actonce.messages.message_summary import (
     STATES,
+    advice_on,
     as_argument,
     message_argument,
     summarize,
@@ -280,6 +282,7 @@ STORIES = {
     },
     "waits, twice": waits("rejected", effects=ONE * 2),
     "waits, effects unread": waits("rounds_used_up", effects=[], unread=("effects",)),
+    "waits, no effect": waits("rounds_used_up", effects=[]),
     # A conflict is told as refused and not advised to be sent back; that it lies nowhere is told
     # as of when the queue was read.
     "conflict with nothing": story(ends=(), lying=entry()),
@@ -312,6 +315,29 @@ def test_why_it_waits_is_told_by_its_history_and_not_by_a_letter_of_before() -> 
     assert summarize(now, letter(reason="not_performed")) == summarize(now)
     row = story(row=ROW | {"outcome": "dead_letter"})  # which keeps no reason
     assert "It did not happen." in str(summarize(row, letter(reason="not_performed")).advice)
+
+
+@pytest.mark.parametrize(
+    "reason", ["rejected", "not_performed", "rounds_used_up", "outcome_unknown"]
+)
+@pytest.mark.parametrize("where", ["the example's table", "a team's own", None])
+def test_by_a_letter_alone_no_retry_is_advised_before_the_effects_were_looked_at(
+    moto_stack: Stack, reason: str, where: str | None
+) -> None:
+    stack, own = moto_stack, None
+    if where == "the example's table":
+        stack = with_outputs(moto_stack, AppointmentsTableName="appointments")
+    elif where is not None:
+        own = EffectsTable(moto_stack.dynamodb, "cards", Attributes())
+    advice = advice_on(stack, letter(reason=reason), own)
+    place = {"the example's table": "the Appointments table", "a team's own": CARDS}.get(str(where))
+    if place is None or reason in NOTHING_HAPPENED:
+        assert "Look first" not in str(advice.said)
+    else:
+        assert f"Look first whether {place} has its effect" in str(advice.said)
+        assert "resolve" in str(advice.said)
+        assert "retry" not in str(advice.said)
+        assert advice.action is None
 
 
 @pytest.mark.parametrize("reason", ["rejected", "not_performed", "outcome_unknown"])

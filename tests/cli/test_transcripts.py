@@ -1,7 +1,8 @@
 """What the commands print: the files of `transcripts/`; see tests/support/replay.py.
 
 `$ ` is a command: `< FILE` its input, `| grep WORD` what is shown of its output. Standard error
-stands after `!`, and in brackets an exit status that is not 0.
+stands after `!`, and in brackets an exit status that is not 0. LETTER is the dead letter that is
+shown of the message that is named last.
 """
 
 import gzip
@@ -90,9 +91,11 @@ class Replay(replay.Replay):
         return "\n".join([*lines, *work.notes])
 
     def decides(self, message_id: str, decision: Decision) -> str:
-        """On one, by its id."""
+        """On one, by its id and the letter that is shown, if one is."""
+        letter = queues.shown(self.found(), message_id)
+        entry = letter.entry if letter else None
         try:
-            answer = decide(self.found(), message_id, decision)
+            answer = decide(self.found(), message_id, decision, "", entry)
         except (Failed, Unsure, ClientError) as error:
             return f"{type(error).__name__}: {error}"
         return f"{answer.end}, {answer.left_behind} left behind: {answer.said}"
@@ -267,6 +270,9 @@ class Replay(replay.Replay):
         before, _, grepped = line[2:].partition(" | grep ")
         before, _, file = before.partition(" < ")
         words = shlex.split(before)
+        if "LETTER" in words:
+            letter = queues.shown(self.found(), words[-1])
+            words = [letter.letter if letter and one == "LETTER" else one for one in words]
         start = words.index("actonce")
         variables = dict(one.split("=") for one in words[:start])
         text = self.read(file) if file else ""

@@ -37,6 +37,12 @@ def run_json(state: State, *arguments: str, input_text: str = "") -> Any:
     return json.loads(answer.stdout)
 
 
+def decide(state: State, decision: str, message_id: str, *more: str) -> Any:
+    """Decide on the dead letter of a message that is shown; what the command tells."""
+    letter = run_json(state, "dead-letters", "show", message_id)["letter"]
+    return run_json(state, "dead-letters", decision, "--letter", letter, *more, message_id)
+
+
 def begin(endpoint_url: str, *arguments: str, **options: Any) -> subprocess.Popen[str]:
     """Begin a command in a process of its own.
 

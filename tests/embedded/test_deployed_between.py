@@ -8,12 +8,12 @@ import pytest
 from actonce.embedded import faults, lifecycle
 from actonce.messages.dead_letters import letter_of
 from actonce.operate import pausing
-from actonce.operate.decisions.deciding import decide
 from actonce.operate.status import status
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from tests.embedded.waiting import wait_for_execution, wait_until
+from tests.support.queues import decide_shown
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
@@ -57,7 +57,7 @@ def test_an_open_execution_keeps_its_version_until_a_decision_brings_the_deploye
         # Three times 600 s would not be over by then, nor would the waits for them.
         assert wait_until(reason) == "rounds_used_up"
     # What the function that is deployed now never was asked, it does once.
-    assert decide(stack, "overruns", "retry").decided
+    assert decide_shown(stack, "overruns", "retry").decided
     ended = wait_for_execution(stack, execution)
     assert json.loads(ended["output"])["outcome"] == "performed"
     table = stack.dynamodb.scan(TableName=stack.appointments_table)["Items"]

@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from actonce.operate.decisions.deciding import decide
 from actonce.stack.clients import Stack
 from tests.embedded.waiting import wait_for_execution, wait_until
+from tests.support.queues import decide_shown
 
 
 def test_a_dead_letter_a_conflict_and_a_decision_are_heard_once_each(
@@ -33,7 +33,7 @@ def test_a_dead_letter_a_conflict_and_a_decision_are_heard_once_each(
     needed = hear("Decision Needed")
     send({"message_id": message_id, "practice": 8})
     refused = hear("Delivery Refused")
-    assert decide(stack, message_id, "resolve", "by telephone").decided
+    assert decide_shown(stack, message_id, "resolve", "by telephone").decided
     made = hear("Decision Made")
 
     ended = wait_for_execution(stack, stack.execution_arn(message_id))

@@ -16,7 +16,7 @@ from actonce.messages.delivery_log import delivery_lines
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce_core.execution import execution_name
-from tests.embedded.command_line import run, run_json
+from tests.embedded.command_line import decide, run, run_json
 from tests.embedded.hazards import effects_by_practice
 from tests.embedded.waiting import wait_for_execution, wait_until
 from tests.web_console.asking import Client, console_of
@@ -78,8 +78,8 @@ def fates(
         wait_until(lambda: letters <= records.waiting(stack))
         for decision in ("resolve", "reject"):
             fate = {"resolve": "resolved", "reject": "rejected"}[decision]
-            answer = run(state, "dead-letters", decision, ids[fate], "--note", "by telephone")
-            assert answer.returncode == 0, answer.stderr
+            told = decide(state, decision, ids[fate], "--note", "by telephone")
+            assert told["end"] == "decided", told
         stack.stepfunctions.stop_execution(executionArn=arn(stack, ids["aborted"]))
         for fate, told in FATES.items():
             if told.status != "RUNNING":
@@ -167,3 +167,13 @@ def test_no_decision_is_taken_on_what_was_aborted(
     assert "Decided" not in answer.stdout
     assert "Nobody had decided" in answer.stderr
     assert ids["aborted"] in records.waiting(stack)
+
+    # Its letter is in the queue, and nothing waits for a decision on it.
+    told = run_json(state, "dead-letters", "list", "--each")
+    listed = {one["message_id"] for one in told["dead_letters"]}
+    assert ids["waiting"] in listed
+    assert ids["aborted"] not in listed
+    assert told["ended"]["aborted"] >= 1
+    shown = run(state, "dead-letters", "show", ids["aborted"])
+    assert f"actonce dead-letters retry {ids['aborted']}" in shown.stdout
+    assert "To decide" not in shown.stderr

@@ -13,7 +13,7 @@ from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from lab.conformance.verdict import FinalState
-from tests.embedded.command_line import demo, run_json
+from tests.embedded.command_line import decide, demo
 from tests.embedded.hazards import CAUSES, cause_all, disagreement, verdict_of
 from tests.embedded.homes import home
 from tests.embedded.waiting import wait_until
@@ -74,11 +74,9 @@ def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None
         deployed.send(body, deduplication_id=message_id)
     wait_until(lambda: rejected <= records.waiting(deployed.stack))
     for decision in ("resolve", "reject"):
-        answer = run_json(
-            deployed.state, "dead-letters", decision, f"to-{decision}", "--note", "by telephone"
-        )
+        answer = decide(deployed.state, decision, f"to-{decision}", "--note", "by telephone")
         assert answer["end"] == "decided"
-    assert run_json(deployed.state, "dead-letters", "retry", "to-retry")["end"] == "decided"
+    assert decide(deployed.state, "retry", "to-retry")["end"] == "decided"
     # The effect rejects it again, so its dead letter is posted again, and nothing else happens.
     wait_until(lambda: "to-retry" in records.waiting(deployed.stack))
     wait_for_rest(deployed.stack)

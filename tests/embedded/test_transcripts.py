@@ -32,7 +32,7 @@ COMMANDS = (
     "where LETTER",
     "dead-letters list",
     "dead-letters show LETTER",
-    "dead-letters retry LETTER",
+    "dead-letters retry --letter ENTRY LETTER",
     "unstarted list",
 )
 INTRODUCTION = """\
@@ -64,10 +64,11 @@ def test_it_can_be_read_and_ids_can_be_copied(paths: Paths) -> None:
         return [str(entry[key]) for entry in json.loads(told)[command.replace("-", "_")]]
 
     letter, *_ = ids("dead-letters", "message_id")
+    entry, *_ = ids("dead-letters", "letter")
     unstarted = ids("unstarted", "sqs_message_id")
     shown = {}
     for template in COMMANDS:
-        command = template.replace("LETTER", letter)
+        command = template.replace("LETTER", letter).replace("ENTRY", entry[:8])
         shown[command] = _typed(command, environment, paths.home)
     assert letter in shown["dead-letters list"]
     assert [one for one in unstarted if one not in shown["unstarted list"]] == []

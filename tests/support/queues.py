@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from actonce.messages.dead_letters import DeadLetter, dead_letter
+from actonce.messages.dead_letters import DeadLetter, dead_letter, letter_of
 from actonce.messages.dead_letters import look as look_at_letters
 from actonce.messages.filters import Listing, Narrowing
 from actonce.messages.unstarted import Unstarted
 from actonce.messages.unstarted import look as look_at_unstarted
+from actonce.operate.decisions.answers import Answer
+from actonce.operate.decisions.deciding import decide
+from actonce.operate.decisions.offered import Decision
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.delivery import Delivery
@@ -84,7 +87,20 @@ def dead(stack: Stack, message_id: str, number: int = 0, **more: Any) -> None:
 def letters(stack: Stack, narrowing: Narrowing | None = None) -> Listing[DeadLetter]:
     """What a person is shown of DeadLetterQueue."""
     with QueueReader(stack.sqs, stack.dead_letter_queue, wait_for_others=0) as queue:
-        return look_at_letters(queue, narrowing or Narrowing({}))
+        return look_at_letters(stack, queue, narrowing or Narrowing({}))
+
+
+def shown(stack: Stack, message_id: str) -> DeadLetter | None:
+    """The letter that `dead-letters show` shows now."""
+    with QueueReader(stack.sqs, stack.dead_letter_queue, wait_for_others=0) as queue:
+        return letter_of(queue, message_id)
+
+
+def decide_shown(stack: Stack, message_id: str, decision: Decision, note: str = "") -> Answer:
+    """Decide on that letter."""
+    letter = shown(stack, message_id)
+    assert letter is not None
+    return decide(stack, message_id, decision, note, letter.entry)
 
 
 def ids_left(stack: Stack) -> list[str]:

@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from actonce.messages.own_effects import Attributes, EffectsFile, OwnEffects
-from actonce.operate.decisions.deciding import decide
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
-from tests.support.queues import dead
+from tests.support.queues import dead, decide_shown
 from tests.support.stacks import TABLE, log
 
 __all__ = ["complete", "log_conflict", "rejected", "retried_by_a_colleague", "unstart"]
@@ -66,6 +65,6 @@ def rejected(stack: Stack, message_id: str = "m-1") -> None:
 
 def retried_by_a_colleague(stack: Stack, message_id: str = "m-1") -> None:
     """Somebody has it tried again from elsewhere; and it fails otherwise."""
-    assert decide(stack, message_id, "retry").decided
+    assert decide_shown(stack, message_id, "retry").decided
     dead(stack, message_id, 1, reason="outcome_unknown", error="Unclear", cause="timed out")
     complete(stack, message_id)

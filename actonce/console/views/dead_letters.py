@@ -1,6 +1,5 @@
 """Messages that wait for a decision: lists of them, and deciding on some, on one or on all."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
@@ -8,7 +7,7 @@ from actonce.console.context import Context
 from actonce.console.views.queue_view import QueueView
 from actonce.messages.dead_letters import REASONS, DeadLetter
 from actonce.messages.filters import Listing
-from actonce.messages.message_summary import as_argument
+from actonce.messages.message_summary import command_to_decide
 from actonce.operate.decisions.deciding import BulkDecision
 from actonce.operate.decisions.offered import Decision, why_not
 
@@ -22,22 +21,9 @@ DECISIONS: Mapping[str, str] = {
 """What each decision means."""
 
 
-def command_of_one(
-    context: Context, message_id: str, execution_name: str, decision: str, note: str
-) -> str:
-    """The command line that decides on one message."""
-    told = f" --note {shlex.quote(note)}" if note or decision != "retry" else ""
-    # The id comes last: after one that begins with a dash nothing is an option any more.
-    return (
-        f"actonce dead-letters {decision}{told}{context.stack.options} "
-        f"{as_argument(message_id, execution_name)}"
-    )
-
-
 def _command(context: Context, chosen: Sequence[DeadLetter], decision: str, note: str) -> str:
     return "\n".join(
-        command_of_one(context, one.message_id, one.execution_name, decision, note)
-        for one in chosen
+        command_to_decide(context.stack.options, one, decision, note) for one in chosen
     )
 
 

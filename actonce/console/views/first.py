@@ -9,8 +9,8 @@ from actonce.console.answers import ViewRequest, elsewhere, page
 from actonce.console.context import QUEUES, Context, QueueName
 from actonce.console.queue_scans import A_MOMENT
 from actonce.console.templating import address
-from actonce.console.views.dead_letters import command_of_one
 from actonce.messages.filters import grouped
+from actonce.messages.message_summary import as_argument
 
 
 def first(context: Context, _: ViewRequest) -> Response:
@@ -32,7 +32,8 @@ def stopped(context: Context, _: ViewRequest) -> Response:
     """The part with executions that ended before anybody had decided."""
     found = context.stopped.get()
     commands = [
-        command_of_one(context, one.message_id or one.name, one.name, "retry", "")
+        f"actonce dead-letters retry{context.stack.options} "
+        f"{as_argument(one.message_id or one.name, one.name)}"
         for one in (found.value.messages if found.value else [])
     ]
     return page(

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from actonce.console.answers import ViewRequest, page
 from actonce.console.context import Context
 from actonce.console.machine_picture import machine_picture
-from actonce.console.views.dead_letters import DECISIONS, command_of_one
+from actonce.console.views.dead_letters import DECISIONS
 from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, is_of_last
@@ -19,6 +19,7 @@ from actonce.messages.difference import Difference, difference
 from actonce.messages.message_summary import (
     WAITING,
     Summary,
+    command_to_decide,
     failure_of,
     message_argument,
     seen_nowhere,
@@ -164,7 +165,6 @@ def _decision(
     """What the form that decides on it needs; None: it waits for no decision."""
     if summary.state != WAITING:
         return None
-    name = story.execution_name if letter is None else letter.execution_name
     failure = failure_of(story, letter)
     choice = decisions_on(context.stack, str(failure.get("reason")), str(failure.get("cause")))
     choice.sort(key=lambda one: one != summary.advised)
@@ -175,10 +175,9 @@ def _decision(
         "at": datetime.now(UTC),
         "decisions": {one: DECISIONS[one] for one in choice},
         "does_it_twice": _do_it_twice(summary, letter),
-        "command": "\n".join(
-            command_of_one(context, story.message_id, name, one, "" if one == "retry" else "WHY")
-            for one in choice
-        ),
+        "command": f"actonce dead-letters show{context.stack.options} {message_argument(story)}"
+        if letter is None
+        else "\n".join(command_to_decide(context.stack.options, letter, one) for one in choice),
     }
 
 

@@ -221,7 +221,7 @@ class QueueView(Generic[E]):
         """The advice on the first of a kind; different kinds need different things."""
         if not chosen or not scope.kind:
             return Advice(None)
-        return advice_on(context.stack, chosen[0], differs_beside=True)
+        return advice_on(context.stack, chosen[0], context.own, differs_beside=True)
 
     def wants_note(self, action: str) -> bool:
         """Whether the action needs a note."""

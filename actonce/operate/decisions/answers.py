@@ -1,6 +1,5 @@
 """How a decision ends, and what makes one."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -11,7 +10,7 @@ from actonce.messages.dead_letters import DeadLetter
 from actonce.stack.aws_errors import may_be_done
 from actonce.terminal.errors import Failed
 
-ANOTHER_SINCE = "the message has a newer dead letter"
+ANOTHER_SINCE = "another dead letter of the message stands there now"
 """What to say where the letter is not the one that waits."""
 
 
@@ -33,11 +32,6 @@ class DecisionEnd(StrEnum):
     def happened(self) -> bool:
         """The request was carried out, or will be, by itself or by the next decision."""
         return self not in (DecisionEnd.OVER, DecisionEnd.NOT_DECIDED)
-
-    @property
-    def goes(self) -> bool:
-        """Its letters are of no more use."""
-        return self is not DecisionEnd.NOT_DECIDED
 
 
 class Unsure(Failed):
@@ -82,23 +76,32 @@ class Answer:
 class Decider(Protocol):
     """Makes one decision, of any number of messages; may be called in threads."""
 
-    def answer(self, name: str, letters: Sequence[DeadLetter], held_elsewhere: int = 0) -> Answer:
-        """Decide on a message by its letters, the newest first. Deletes nothing.
+    def answer(self, letter: DeadLetter) -> Answer:
+        """Decide on a message by this very letter, and only if it waits. Deletes nothing.
 
         Made twice it changes nothing.
-
-        Args:
-            name: the message's id, or its execution's name.
-            letters: none where another reader holds it, SQS has dropped it, or there is none.
-            held_elsewhere: how many letters another reader held.
 
         Raises:
             Failed: it cannot be done.
             ClientError: AWS could not be asked; as of other errors, see `why_unsure`.
         """
 
-    def answer_older(self, letter: DeadLetter) -> bool:
-        """Decide by a letter that is not its message's newest; whether that was accepted.
+    def retry_without_letter(self, name: str, held_elsewhere: int) -> Answer:
+        """Retry a message whose letter was not read, or whose execution has ended.
 
-        Either way the letter is of no more use.
+        Args:
+            name: the message's id, or its execution's name.
+            held_elsewhere: how many letters another reader held.
+
+        Raises:
+            Failed, ClientError: as `answer`.
+        """
+
+    def is_closed(self, letter: DeadLetter) -> bool:
+        """Whether nothing waits for this very letter, by its own token, or its attempt's row.
+
+        What else is known of its message does not count: a history may lag behind.
+
+        Raises:
+            ClientError: that cannot be told.
         """

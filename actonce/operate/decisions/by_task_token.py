@@ -20,8 +20,8 @@ from actonce_core.histories.reading import read_events
 from actonce_core.histories.stays import DEAD_LETTER, Stay, dead_letter_stays
 from actonce_core.records import timestamp
 
-_AFTER_A_DECISION = frozenset({DEAD_LETTER, "Failed"})
-"""States in which an execution has failed because of a decision."""
+_NOT_CARRIED_OUT = (DEAD_LETTER, history.TELL_DECISION)
+"""States after whose decision nothing was done yet."""
 
 _NO_OPEN_TASK = frozenset({"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"})
 
@@ -37,72 +37,43 @@ class ByTaskToken:
         self._stack = stack
         self._decision = decision
         self._output = json.dumps(_output(stack, decision, note), ensure_ascii=False)
+        self._closed: set[str] = set()
 
-    def answer(self, name: str, letters: Sequence[DeadLetter], held_elsewhere: int = 0) -> Answer:
+    def answer(self, letter: DeadLetter) -> Answer:
         """See `Decider`."""
-        # An execution has one open task; once that is answered, its older entries have none.
-        if any(
-            self._send(letter.task_token)
-            for letter in letters
-            if self._why_not(letter.reason, letter.cause) is None
-        ):
+        refusal = self._why_not(letter.reason, letter.cause)
+        if refusal is None and self._send(letter.task_token):
             return self._accepted()
-        if letters:
-            newest = letters[0]
-            execution = history.find_execution(
-                self._stack, newest.execution_name, newest.execution_arn
-            )
-        else:
-            execution = history.find_execution_of(self._stack, name)
-        if execution is None and not letters:
-            raise Failed(f"{none_seen(name, held_elsewhere)}. It has no execution.")
-        if execution is None:
-            return Answer(
-                DecisionEnd.NOT_DECIDED,
-                "Step Functions no longer has its execution, so no decision can be made. Find out "
-                "by hand whether the effect happened. SQS deletes the dead letter 14 days after it "
-                "was posted.",
-            )
-        return self._unanswered(execution, letters, held_elsewhere)
+        if refusal is not None and self._decision != "retry":
+            return Answer(DecisionEnd.NOT_DECIDED, refusal)
+        execution = history.find_execution(self._stack, letter.execution_name, letter.execution_arn)
+        if execution is not None:
+            return self._unanswered(execution, letter, refusal)
+        return Answer(
+            DecisionEnd.NOT_DECIDED,
+            "Step Functions no longer has its execution, so no decision can be made. Find out by "
+            "hand whether the effect happened. SQS deletes the dead letter 14 days after it was "
+            "posted.",
+        )
 
-    def answer_older(self, letter: DeadLetter) -> bool:
+    def retry_without_letter(self, name: str, held_elsewhere: int) -> Answer:
         """See `Decider`."""
-        return self._send(letter.task_token)
-
-    def _accepted(self) -> Answer:
-        return Answer(DecisionEnd.DECIDED, f"Decided: {self._decision}.")
-
-    def _unanswered(
-        self, execution: Execution, letters: Sequence[DeadLetter], held_elsewhere: int
-    ) -> Answer:
-        """The answer where no token was accepted; the execution tells why.
-
-        Raises:
-            Failed: it waits, and cannot be answered now.
-        """
+        execution = history.find_execution_of(self._stack, name)
+        if execution is None:
+            raise Failed(f"{none_seen(name, held_elsewhere)}. It has no execution.")
         events = read_events(self._stack.stepfunctions, execution.arn)
         stays = dead_letter_stays(events)
         if execution.status != "RUNNING":
             return self._ended(execution, stays, history.last_state(events))
         if not stays or stays[-1].over:
             return self._decided_before(stays)
-        if letters and not is_of_last(letters[0], stays):
-            return self._decided_before(stays[:-1], f" But {ANOTHER_SINCE}. Look again.")
-        waits = stays[-1]
-        failure = waits.failure
+        failure = stays[-1].failure
         refusal = self._why_not(str(failure.get("reason")), str(failure.get("cause")))
         if refusal is not None:
             return Answer(DecisionEnd.NOT_DECIDED, refusal)
-        if letters and waits.task_token is not None:
-            # The very token that was not accepted: it was answered, and the history lags behind.
-            raise Unsure(
-                "A decision was taken a moment ago, perhaps this one, and the execution's history "
-                "does not show it yet. Look with actonce where before you do anything by hand."
-            )
-        # On AWS the history tells the token, too.
-        if not letters and self._send(waits.task_token):
+        if self._send(stays[-1].task_token):  # which AWS's history has
             return self._accepted()
-        if letters or held_elsewhere:
+        if held_elsewhere:
             raise Failed(
                 "It waits for a decision, but its dead letter was not found just now. Give the "
                 "same command again."
@@ -112,20 +83,58 @@ class ByTaskToken:
             f"execution ({execution.arn}); retry then has the dead letter posted again."
         )
 
+    def is_closed(self, letter: DeadLetter) -> bool:
+        """See `Decider`. A heartbeat tells, and changes nothing: the task has no time for one."""
+        token = letter.task_token
+        if token is None or token in self._closed:
+            return token is not None
+        try:
+            self._stack.stepfunctions.send_task_heartbeat(taskToken=token)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NO_OPEN_TASK:
+                return True
+            raise
+        return False
+
+    def _unanswered(self, execution: Execution, letter: DeadLetter, refusal: str | None) -> Answer:
+        """The answer where the letter's token was not accepted, or not sent: its execution tells.
+
+        Raises:
+            Unsure: its history does not tell yet.
+        """
+        events = read_events(self._stack.stepfunctions, execution.arn)
+        stays = dead_letter_stays(events)
+        if execution.status != "RUNNING":
+            return self._ended(execution, stays, history.last_state(events))
+        if refusal is not None:
+            return Answer(DecisionEnd.NOT_DECIDED, refusal)
+        is_open = bool(stays) and not stays[-1].over
+        if _is_later(letter, stays) or (is_open and is_of_last(letter, stays)):
+            raise Unsure(
+                "A decision was taken a moment ago, perhaps this one, and the execution's history "
+                "does not show it yet. Look with actonce where before you do anything by hand."
+            )
+        if not is_open:
+            return self._decided_before(stays)
+        said = f"This one waits no more, for {ANOTHER_SINCE}. Look again."
+        return Answer(DecisionEnd.OVER, f"{said} {self._decided_before(stays[:-1]).said}")
+
+    def _accepted(self) -> Answer:
+        return Answer(DecisionEnd.DECIDED, f"Decided: {self._decision}.")
+
     def _ended(self, execution: Execution, stays: Sequence[Stay], state: str | None) -> Answer:
         """Redrive an execution that has ended, if it can be; it entered `state` last."""
         end = f"its execution ended {execution.status} in {state or 'its first state'}"
         if execution.error:
             end += f" ({execution.error})"
-        is_decided = bool(stays) and bool(stays[-1].decision) and state in _AFTER_A_DECISION
-        if execution.status == "SUCCEEDED" or is_decided:
+        if execution.status == "SUCCEEDED" or execution.outcome == "rejected":
             return self._decided_before(stays, f" {end[0].upper()}{end[1:]}.")
         undecided = f"Nobody had decided when {end}"
         then = (
             "ActOnce looks the effect up before it performs it, or posts the dead letter again if "
             "it had posted one"
         )
-        if stays and stays[-1].decision and state == history.TELL_DECISION:
+        if stays and stays[-1].decision and state in _NOT_CARRIED_OUT:
             undecided = f"It was decided ({stays[-1].decision['decision']}), and {end}"
             then = "ActOnce carries out what was decided"
         if self._decision != "retry":
@@ -160,10 +169,20 @@ class ByTaskToken:
         try:
             self._stack.stepfunctions.send_task_success(taskToken=task_token, output=self._output)
         except ClientError as error:
-            if error.response["Error"]["Code"] in _NO_OPEN_TASK:
-                return False
-            raise
+            if error.response["Error"]["Code"] not in _NO_OPEN_TASK:
+                raise
+            self._closed.add(task_token)
+            return False
+        self._closed.add(task_token)
         return True
+
+
+def _is_later(letter: DeadLetter, stays: Sequence[Stay]) -> bool:
+    """Whether a history does not have the letter yet: it may lag behind by one or more."""
+    if not stays or letter.task_token in [stay.task_token for stay in stays]:
+        return not stays
+    last = stays[-1]
+    return letter.posted_at > timestamp(last.answered_at or last.posted_at)
 
 
 def _output(stack: Stack, decision: Decision, note: str) -> dict[str, Any]:

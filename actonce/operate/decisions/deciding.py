@@ -1,13 +1,22 @@
 """Making a decision on one message that waits, or on many that were listed."""
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.messages.dead_letters import DeadLetter, dead_letter, letter_of
-from actonce.operate.bulk import Bulk
+from actonce.messages.dead_letters import (
+    LETTER_CHARACTERS,
+    DeadLetter,
+    dead_letter,
+    letter_of,
+    none_seen,
+)
+from actonce.messages.history import find_execution
+from actonce.messages.message_summary import command_to_decide
+from actonce.operate.bulk import HELD, Bulk
 from actonce.operate.decisions.answers import (
     ANOTHER_SINCE,
     Answer,
@@ -18,10 +27,10 @@ from actonce.operate.decisions.answers import (
 )
 from actonce.operate.decisions.by_task_token import ByTaskToken
 from actonce.operate.decisions.in_lock_row import InLockRow
-from actonce.operate.decisions.offered import Decision
+from actonce.operate.decisions.offered import Decision, why_not
 from actonce.queues.scan import Queued, QueueReader
-from actonce.stack.aws_errors import is_forbidden
 from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed, WrongUse
 
 
 def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
@@ -35,31 +44,70 @@ def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
     return InLockRow(stack, stack.ledger_table, decision, note)
 
 
-def decide(stack: Stack, name: str, decision: Decision, note: str = "") -> Answer:
-    """Answer a message's dead letter.
+def decide(
+    stack: Stack, name: str, decision: Decision, note: str = "", letter: str | None = None
+) -> Answer:
+    """Decide on a message by the dead letter that was shown, and only if that one still waits.
 
     The decision comes first and the letter is deleted then, so that none is deleted whose execution
     still waits. Made twice, or for an execution that waits no more, a decision changes nothing, and
-    letters whose task was answered before are removed. Where nothing was decided the letter stays.
-    A letter that cannot be deleted changes nothing about the decision; the answer says so.
+    letters for which nothing waits are removed. Where nothing was decided the letter stays. A
+    letter that cannot be deleted changes nothing about the decision; the answer says so.
 
-    `name` is the message's id, or its execution's name.
+    Args:
+        stack: that has it.
+        name: the message's id, or its execution's name.
+        decision: which.
+        note: why.
+        letter: the SQS id of the letter that was shown, or its first `LETTER_CHARACTERS` at least.
+            None: only a retry of a message that has none in the queue, or whose execution ended.
 
     Raises:
-        Failed: there is no such message, or its dead letter cannot be found now.
+        WrongUse: this needs a letter, which the error shows; or it may be one of several.
+        Failed: there is no such message, or this letter is not in the queue now.
         Unsure: no answer says whether it was decided.
     """
+    if letter is not None and len(letter) < LETTER_CHARACTERS:
+        raise WrongUse(f"--letter {letter}: say {LETTER_CHARACTERS} characters of it at least.")
     by = decider(stack, decision, note)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        letter = letter_of(queue, name)
-        letters = [] if letter is None else [letter, *letter.older]
+        found = letter_of(queue, name, letter or "")
         try:
-            answer = by.answer(name, letters, queue.held_elsewhere)
+            if letter is not None and found is not None:
+                answer = by.answer(found)
+            elif letter is not None:
+                raise Failed(HELD if queue.held_elsewhere else BulkDecision.gone)
+            elif decision == "retry" and (found is None or _has_ended(stack, found)):
+                answer = by.retry_without_letter(name, queue.held_elsewhere)
+            elif found is None:
+                seen = none_seen(name, queue.held_elsewhere)
+                raise WrongUse(f"{seen}, and without one that you were shown only retry decides.")
+            else:
+                command = command_to_decide(stack.options, found, decision, note)
+                raise WrongUse(
+                    "Look first, then decide on the dead letter that you were shown, if it is this "
+                    f"one: {command}"
+                )
         except Exception as error:
             if (why := why_unsure(error)) is None:
                 raise
             raise Unsure(why) from error
-        return _without_letters(answer, queue, letters) if answer.end.goes else answer
+        if found is None or answer.end is DecisionEnd.NOT_DECIDED:
+            return answer
+        gone = [one for one in (found, *found.older) if is_closed(by, one)]
+        return _without_letters(answer, queue, gone)
+
+
+def is_closed(by: Decider, letter: DeadLetter) -> bool:
+    """Whether a letter may be deleted, as far as that can be told just now."""
+    with contextlib.suppress(ClientError, BotoCoreError):
+        return by.is_closed(letter)
+    return False
+
+
+def _has_ended(stack: Stack, letter: DeadLetter) -> bool:
+    execution = find_execution(stack, letter.execution_name, letter.execution_arn)
+    return execution is not None and execution.status != "RUNNING"
 
 
 def _without_letters(answer: Answer, queue: QueueReader, letters: Sequence[DeadLetter]) -> Answer:
@@ -124,38 +172,25 @@ class BulkDecision(Bulk[DeadLetter]):
             if letter is None:
                 continue  # it was a letter when it was listed, and SQS changes none
             if letter.entry not in self._ends:
-                yield queued, self._older(letter)
+                yield queued, self._older_goes(letter)
             elif self._rate_limiter.wait():
-                yield queued, self._newest(letter)
+                yield queued, self._decided(letter)
             else:
                 return
 
-    def _newest(self, letter: DeadLetter) -> bool:
-        """Decide by a message's newest letter; whether to delete it."""
-        answer = self._tried(letter.entry, lambda: self._by.answer(letter.message_id, [letter]))
+    def _decided(self, letter: DeadLetter) -> bool:
+        """Decide by a letter that was shown; whether to delete it."""
+        answer = self._tried(letter.entry, lambda: self._by.answer(letter))
         if answer is None:
             return False
         self._end(letter.entry, answer.end, answer.said, happened=answer.end.happened)
-        return answer.end.goes
+        return answer.end is not DecisionEnd.NOT_DECIDED and is_closed(self._by, letter)
 
-    def _older(self, letter: DeadLetter) -> bool:
-        """Decide by an older letter, which counts only if it is the open one."""
-        try:
-            # Not again where it is throttled: behind a lock it is two steps. The letter stays.
-            accepted = self._by.answer_older(letter)
-        except ClientError as error:
-            if is_forbidden(error):
-                raise
-            return False
-        if accepted:
-            self._end(letter.entry, DecisionEnd.DECIDED, "Decided.", happened=True)
-        return True
+    def _older_goes(self, letter: DeadLetter) -> bool:
+        """Whether to delete another letter of a message; it was not shown, so nobody decides it."""
+        shown = self._listed[letter.entry]
+        refusal = why_not(self.stack, self.decision, shown.reason, shown.cause)
+        return refusal is None and is_closed(self._by, letter)
 
     def _not_known(self, error: Exception) -> str | None:
         return why_unsure(error)
-
-    def _end(self, name: str, end: str, said: str, *, happened: bool) -> None:
-        """Note the result of a message, unless one of its letters was decided already."""
-        before = self._ends[self._listed[name].entry]
-        if before is None or before.end != DecisionEnd.DECIDED:
-            super()._end(name, end, said, happened=happened)

@@ -1,6 +1,5 @@
 """Decisions on a row of the ledger or the lease, where there are no executions."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,18 +31,14 @@ class InLockRow:
         self._decision = decision
         self._note = note
 
-    def answer(self, name: str, letters: Sequence[DeadLetter], held_elsewhere: int = 0) -> Answer:
+    def answer(self, letter: DeadLetter) -> Answer:
         """See `Decider`."""
-        if not letters:
-            raise Failed(f"{none_seen(name, held_elsewhere)}.")
-        newest = letters[0]
-        refusal = self._refusal(newest)
+        refusal = self._refusal(letter)
         if refusal is not None:
             return Answer(DecisionEnd.NOT_DECIDED, refusal)
-        # The row is one attempt's; the letters of the others tell of nothing that waits.
-        if any(self.answer_older(letter) for letter in letters):
+        if self._is_decided(letter):
             return Answer(DecisionEnd.DECIDED, f"Decided: {self._decision}.")
-        row = self._row(newest.message_id)
+        row = self._row(letter.message_id)
         if row is None:
             said = (
                 "Its row is no longer in the table. Find out by hand whether the effect happened."
@@ -52,7 +47,7 @@ class InLockRow:
         if row["status"] == COMPLETE:
             return self._is_done(row.get("outcome"))
         if self._decision in AGAIN:
-            self._send_anew(newest)
+            self._send_anew(letter)
             said = "No consumer has completed it, so ActOnce sent it again."
             return Answer(DecisionEnd.CONTINUED, said)
         return Answer(
@@ -61,15 +56,23 @@ class InLockRow:
             "retry sends it again.",
         )
 
-    def answer_older(self, letter: DeadLetter) -> bool:
-        """See `Decider`."""
-        if letter.attempt_id is None or (
-            self._decision in AGAIN and self._sendable(letter) is None
-        ):
-            return False  # what is freed and not sent would be taken by nobody
+    def retry_without_letter(self, name: str, held_elsewhere: int) -> Answer:
+        """See `Decider`. Only the letter has the message, so nothing can be done."""
+        raise Failed(f"{none_seen(name, held_elsewhere)}.")
+
+    def is_closed(self, letter: DeadLetter) -> bool:
+        """See `Decider`. Until the row is complete, the attempt that posted may complete it."""
+        row = self._row(letter.message_id)
+        if row is None:
+            return False
+        may_wait = row.get("outcome") in (None, Outcome.DEAD_LETTER)
+        return not (may_wait and letter.attempt_id in (None, row.get("attempt_id")))
+
+    def _is_decided(self, letter: DeadLetter) -> bool:
+        """Write the decision, if the row still waits for it by this letter's attempt."""
         decided = self._rows.decide(
             letter.message_id,
-            letter.attempt_id,
+            str(letter.attempt_id),
             _OUTCOMES.get(self._decision),
             datetime.now(UTC),
             self._note,
@@ -80,17 +83,14 @@ class InLockRow:
         return decided
 
     def _refusal(self, letter: DeadLetter) -> str | None:
-        """Why this decision is not possible on a letter that waits; None: it is."""
+        """Why this decision is not possible on a letter; None: it is."""
+        # What is freed and not sent would be taken by nobody.
         if self._decision in AGAIN and self._sendable(letter) is None:
             return (
                 "It cannot be sent again: its dead letter does not contain the message, or the "
                 "message has no room for the id that SQS gave it."
             )
-        refusal = why_not(self._stack, self._decision, letter.reason, letter.cause)
-        if refusal is not None:
-            row = self._row(letter.message_id) or {}
-            return refusal if row.get("outcome") == Outcome.DEAD_LETTER else None
-        return None
+        return why_not(self._stack, self._decision, letter.reason, letter.cause)
 
     def _is_done(self, outcome: str | None) -> Answer:
         if outcome is not None and outcome == _OUTCOMES.get(self._decision):
@@ -107,7 +107,8 @@ class InLockRow:
         ).get("Item")
         if row is None:
             return None
-        return {name: str(row[name].get("S")) for name in ("status", "outcome") if name in row}
+        names = ("status", "outcome", "attempt_id")
+        return {name: str(row[name].get("S")) for name in names if name in row}
 
     def _send_anew(self, letter: DeadLetter) -> None:
         sendable = self._sendable(letter)

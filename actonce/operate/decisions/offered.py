@@ -18,6 +18,10 @@ _IN_VAIN = (
     "dead letter. Find out by hand whether it happened: if it did not, decide perform; if it did, "
     "resolve. Note how you know."
 )
+_LOOKS = (
+    "It can be looked up, and wants nobody's word: decide retry, which looks first, and performs "
+    "it only if it is not found."
+)
 _NOBODYS_WORD = (
     "That it did not happen is known, and wants nobody's word: decide retry, which performs it "
     "without a look-up."
@@ -35,6 +39,8 @@ def why_not(stack: Stack, decision: str, reason: str, cause: str) -> str | None:
     """
     if decision == "perform" and reason in NOTHING_HAPPENED:
         return _NOBODYS_WORD
+    if decision == "perform" and reason == "rounds_used_up":  # so each look-up gave an answer
+        return _LOOKS
     was_unnamed = reason == "outcome_unknown" and nothing_looks_up(cause)
     if decision == "retry" and was_unnamed and stack.find_function is None:
         return _IN_VAIN
