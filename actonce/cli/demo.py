@@ -74,7 +74,7 @@ def demo(
         bool, typer.Option("--audit/--no-audit", help="Have Spark count again, from the records.")
     ] = True,
     effects_table: EffectsTableName = None,
-    effects_key: EffectsKey = DEFAULT_KEY,
+    effects_key: EffectsKey = None,
     effects_time: EffectsTime = None,
     body: Annotated[
         str | None,
@@ -97,7 +97,7 @@ def demo(
     thrown away for that, with what was sent to it; over any other it refuses to run.
 
     In a project of actonce init it acts by your own function, and counts its effects in the table
-    that you name, in the stack's own, or by looking each up, which cannot tell one effect from two.
+    that you, or else the stack, name, or by looking each up, which cannot tell one effect from two.
 
     Examples:
 
@@ -116,7 +116,8 @@ def demo(
     parameters = named_values("--parameter", parameter) if parameter else None
     own = _own(paths, body, file)
     if own is not None:
-        own = replace(own, table=effects_table, attributes=Attributes(effects_key, effects_time))
+        attributes = Attributes(effects_key or DEFAULT_KEY, effects_time)
+        own = replace(own, table=effects_table, attributes=attributes)
     if strategy.parameters:
         parameters = strategy.parameters | (parameters or {})
     default_level = Level.NONE if file else Level.SOME

@@ -17,6 +17,7 @@ from actonce.messages.own_effects import (
     EffectsFile,
     EffectsTable,
     OwnEffects,
+    effects_of_stack,
 )
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
@@ -28,23 +29,26 @@ def _option(name: str, told: str, metavar: str = "NAME") -> Any:
 
 
 _TABLE = (
-    "The table of DynamoDB that a function of your own keeps its effects in: its name, or its "
-    "logical id in your template."
+    "The table of DynamoDB that has the effects: its name, or its logical id in your template  "
+    "[the stack's EffectsTableName]"
 )
 _FILE = "Its effects as JSON Lines instead, gzip or not."
-_KEY = "The attribute there that holds the message's id."
+_KEY = f"The attribute there that holds the message's id  [the stack's, or {DEFAULT_KEY}]"
 _TIME = (
     "The one that says when: ISO 8601 with its zone, or seconds or milliseconds since 1970  [the "
-    "time of its execution, or row]"
+    "stack's, or the time of its execution, or row]"
 )
-_ID = "In a file, the one that tells two effects of a message apart; of a table its key does."
-_SHOWN = "One that is shown; may be given several times."
+_ID = (
+    "In a file, the one that tells two effects of a message apart; of a table its key does  "
+    f"[{DEFAULT_ID}]"
+)
+_SHOWN = "One that is shown; may be given several times  [the stack's]"
 
 EffectsTableName = Annotated[str | None, _option("TABLE", _TABLE, "TABLE")]
 EffectsFileName = Annotated[Path | None, _option("FILE", _FILE, "FILE")]
-EffectsKey = Annotated[str, _option("KEY", _KEY)]
+EffectsKey = Annotated[str | None, _option("KEY", _KEY)]
 EffectsTime = Annotated[str | None, _option("TIME", _TIME)]
-EffectsId = Annotated[str, _option("ID", _ID)]
+EffectsId = Annotated[str | None, _option("ID", _ID)]
 EffectsDescription = Annotated[list[str] | None, _option("DESCRIPTION", _SHOWN)]
 
 
@@ -54,24 +58,37 @@ class EffectsPlace:
 
     effects_table: str | None
     effects_file: Path | None
-    effects_key: str
+    effects_key: str | None
     effects_time: str | None
-    effects_id: str
+    effects_id: str | None
     effects_description: list[str] | None = None
 
     def effects(self, stack: Stack) -> OwnEffects | None:
-        """What reads the effects; None: no option is given.
+        """What reads the effects: by the options, or by the stack's outputs where none is given.
 
         Raises:
             WrongUse: a table and a file are given, or the file does not exist.
         """
         if self.effects_table is not None and self.effects_file is not None:
             raise WrongUse("--effects-table and --effects-file exclude each other: leave one out.")
-        shown = tuple(self.effects_description or ())
-        named = Attributes(self.effects_key, self.effects_time, shown, self.effects_id)
+        of_stack = effects_of_stack(stack)
         if self.effects_table is not None:
+            named = self._attributes(Attributes())
             return EffectsTable(stack.dynamodb, self.effects_table, named, tables=stack.tables)
-        return None if self.effects_file is None else EffectsFile(self.effects_file, named)
+        if self.effects_file is not None:
+            return EffectsFile(self.effects_file, self._attributes(Attributes()))
+        if of_stack is not None:
+            of_stack.attributes = self._attributes(of_stack.attributes)
+        return of_stack
+
+    def _attributes(self, otherwise: Attributes) -> Attributes:
+        """Those that the options name, and for each that they do not, the other."""
+        return Attributes(
+            self.effects_key or otherwise.key,
+            self.effects_time or otherwise.time,
+            tuple(self.effects_description or otherwise.description),
+            self.effects_id or otherwise.own_id,
+        )
 
 
 def of_own_effects(*, shown: bool) -> Decorator:
@@ -88,5 +105,4 @@ def of_own_effects(*, shown: bool) -> Decorator:
         "effects_id": EffectsId,
     }
     described = {"effects_description": EffectsDescription} if shown else {}
-    defaults = {"effects_key": DEFAULT_KEY, "effects_id": DEFAULT_ID}
-    return gathered("own", options | described, EffectsPlace, defaults)
+    return gathered("own", options | described, EffectsPlace)

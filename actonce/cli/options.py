@@ -61,7 +61,6 @@ def gathered(
     name: str,
     options: Mapping[str, Any],
     make: Callable[..., Any],
-    defaults: Mapping[str, Any] | None = None,
 ) -> Decorator:
     """Give a command options, which it gets as one argument.
 
@@ -72,13 +71,10 @@ def gathered(
         options: annotations by option name; the default is None where the annotation allows it,
             otherwise False.
         make: makes the argument of all options, by name.
-        defaults: other defaults.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         added = {option: _option(option, annotation) for option, annotation in options.items()}
-        for option, default in (defaults or {}).items():
-            added[option] = added[option].replace(default=default)
 
         @functools.wraps(command)
         def run(*named: Any, **given: Any) -> None:

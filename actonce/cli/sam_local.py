@@ -16,7 +16,7 @@ from actonce.terminal.errors import Failed
 
 def sam_local(
     function: Annotated[
-        str, typer.Argument(metavar="FUNCTION", help="StarterFunction or AppointmentsFunction.")
+        str, typer.Argument(metavar="FUNCTION", help="Its logical id, such as StarterFunction.")
     ],
     event: Annotated[Path, typer.Argument(metavar="EVENT", help="A file of events/.")],
 ) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actonce.demo.requests import Traffic, resent
-from actonce.messages.own_effects import Attributes, EffectsTable
+from actonce.messages.own_effects import Attributes, EffectsTable, effects_of_stack
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.delivery import Delivery
@@ -25,8 +25,8 @@ class OwnEffect:
 
     Attributes:
         body: of a message that it performs; None if a file is sent.
-        table: where its effects are; None if they are looked up, one by one.
-        attributes: of the table.
+        table: where its effects are, instead of the stack's own table.
+        attributes: of that table.
     """
 
     body: Any
@@ -34,9 +34,9 @@ class OwnEffect:
     attributes: Attributes = field(default_factory=Attributes)
 
     def effects(self, stack: Stack) -> EffectsTable | None:
-        """The table's effects; None if no table is named."""
+        """The table's effects; None if no table is named, so that they are looked up one by one."""
         if self.table is None:
-            return None
+            return effects_of_stack(stack)
         return EffectsTable(stack.dynamodb, self.table, self.attributes, tables=stack.tables)
 
     def check(self, reader: MessageReader) -> None:
@@ -63,16 +63,13 @@ class OwnEffect:
         return resent(bodies, chance)
 
 
-def count_effects(
-    stack: Stack, own: OwnEffect, message_ids: Iterable[str], books: Counter[str]
-) -> Counter[str]:
+def count_effects(stack: Stack, own: OwnEffect, message_ids: Iterable[str]) -> Counter[str]:
     """Count the effects of these messages, by message id.
 
     Args:
         stack: that performed them.
         own: the effect.
         message_ids: of all messages that were sent.
-        books: counts from the stack's own table, which a project's effect may use.
 
     Raises:
         Failed: they cannot be counted.
@@ -82,8 +79,7 @@ def count_effects(
         sent = set(message_ids)
         effects = (effect for effect in table.every() if effect is not None)
         return Counter(one.message_id for one in effects if one.message_id in sent)
-    found = Counter(books)
-    unseen = [one for one in dict.fromkeys(message_ids) if not found[one]]
+    unseen = list(dict.fromkeys(message_ids))
     finder = InvokedEffect(stack.lambda_, "", stack.find_function or "")
 
     def look(message_id: str) -> bool:
@@ -96,6 +92,5 @@ def count_effects(
             ) from error
 
     with ThreadPoolExecutor(_LOOKS_AT_ONCE, thread_name_prefix="find") as threads:
-        for message_id, is_there in zip(unseen, threads.map(look, unseen), strict=True):
-            found[message_id] += is_there
-    return +found
+        found = zip(unseen, threads.map(look, unseen), strict=True)
+        return Counter(message_id for message_id, is_there in found if is_there)

@@ -52,10 +52,10 @@ def read(stack: Stack, own: OwnEffect | None = None, message_ids: Iterable[str] 
     Raises:
         Failed: they cannot be counted.
     """
-    books = _books(stack) if stack.is_example else {}
+    books = _books(stack) if own is None else {}
     effects = Counter(message_id for book in books.values() for message_id in book)
     if own is not None:
-        effects = count_effects(stack, own, message_ids, effects)
+        effects = count_effects(stack, own, message_ids)
     if stack.ledger_table is None:
         executions = _executions(stack)
         resolved = _resolved(stack, executions, effects)
@@ -122,7 +122,7 @@ def _resolved(stack: Stack, executions: dict[str, str], effects: dict[str, int])
 def appointments(stack: Stack) -> list[dict[str, Any]]:
     """The example's effects, in DynamoDB's form, by practice and slot."""
     pages = stack.dynamodb.get_paginator("scan").paginate(
-        TableName=stack.appointments_table,
+        TableName=stack.effects_table,
         FilterExpression="begins_with(appointment_id, :appointment)",
         ExpressionAttributeValues={":appointment": {"S": "appointment-"}},
         ConsistentRead=True,

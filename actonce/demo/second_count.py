@@ -56,7 +56,8 @@ def count_again(  # noqa: PLR0913 - what a run has left
         Failed: the records could not be collected or judged.
     """
     say("Collecting the records")
-    by_word = is_by_word(stack, own)
+    effects = None if own is None else own.effects(stack)
+    by_word = own is not None and effects is None
     now = datetime.now(UTC)
     since = _first_sent(sent)
     days = [since.date() + timedelta(days=n) for n in range((now.date() - since.date()).days + 1)]
@@ -65,7 +66,7 @@ def count_again(  # noqa: PLR0913 - what a run has left
         root=records,
         sent=sent,
         streams=frozenset(STREAMS) - ({"effects"} if by_word else set()),
-        effects=None if own is None else own.effects(stack),
+        effects=effects,
     )
     collected = collect(stack, wanted)
     if collected.missing:
@@ -97,16 +98,6 @@ def _audited(records: Path, as_of: datetime, *, by_word: bool) -> dict[str, Any]
         said = str(error).split("\n", 1)[0]
         raise Failed(f"The audit of the demo's records failed: {said}") from error
     return summary
-
-
-def is_by_word(stack: Stack, own: OwnEffect | None) -> bool:
-    """Whether no table has the effects, so that the audit has to believe the executions."""
-    if own is None or own.table is not None:
-        return False
-    if not stack.is_example:
-        return True
-    # A project's effect may use the stack's own table, or not.
-    return not stack.dynamodb.scan(TableName=stack.appointments_table, Limit=1)["Items"]
 
 
 def _first_sent(folder: Path) -> datetime:

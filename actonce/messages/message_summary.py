@@ -1,9 +1,9 @@
 """A message's state, what happened and what to do, in words for the command line and the console.
 
 It says no more than what was found. Whether the effect happened is told by the effects that a table
-shows, or else by the word of whoever acted: an effect of a team's own leaves nothing in the
-Appointments table, and "it did not happen" would have it done again. That a message is not in a
-queue is said only of a queue that was read.
+shows, or else by the word of whoever acted: where nobody names a table, "it did not happen" would
+have an effect done again that is merely not seen. That a message is not in a queue is said only of
+a queue that was read.
 """
 
 import json
@@ -28,8 +28,8 @@ from actonce.messages.history import (
     nothing_looks_up,
     short_cause,
 )
-from actonce.messages.own_effects import OwnEffects, moment
-from actonce.messages.story import Part, Record, Story, UnstartedScan, effects_of
+from actonce.messages.own_effects import OwnEffects, effects_of_stack, moment
+from actonce.messages.story import Part, Record, Story, UnstartedScan
 from actonce.messages.unstarted import RECEIVED_TOO_OFTEN, Unstarted
 from actonce.queues.queue_state import depth_of, find_pause
 from actonce.queues.scan import held_by_another
@@ -228,11 +228,11 @@ def advice_on(
     Args:
         stack: that has the queue.
         entry: of either queue.
-        own: where a team's own effects are, if that is known.
+        own: where the effects are; None: the stack's effects table, if it names one.
         differs_beside: see `summarize`.
     """
     letter = entry if isinstance(entry, DeadLetter) else None
-    place = effects_of(stack, own)
+    place = own or effects_of_stack(stack)
     is_unknown = letter is not None and not letter.nothing_happened
     unstarted = [entry] if isinstance(entry, Unstarted) else []
     story = Story(

@@ -1,7 +1,8 @@
-"""A team's own effects, from where the team keeps them: a table of DynamoDB, or JSON Lines.
+"""The effects, from where they are kept: a table of DynamoDB, or JSON Lines.
 
-Otherwise the stack knows of effects only what its executions, or rows, say. A table or a file is a
-second witness: `where` shows both, and `collect` makes the `effects` stream of it.
+The stack's outputs name the table, if its parameters do (EffectsTableName); options name another
+place. Otherwise the stack knows of effects only what its executions, or rows, say. A table or a
+file is a second witness: `where` shows both, and `collect` makes the `effects` stream of it.
 
 Invariant: only the attributes that were named are read into a record; others may be personal.
 """
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from boto3.dynamodb.types import Binary, TypeDeserializer
 from botocore.exceptions import BotoCoreError, ClientError
 
+from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.records import timestamp
 
@@ -61,6 +63,12 @@ class Attributes:
     description: tuple[str, ...] = ()
     own_id: str = DEFAULT_ID
 
+    @classmethod
+    def of_output(cls, text: str) -> "Attributes":
+        """Read the stack's output EffectsAttributes: the key, the time or nothing, and the rest."""
+        key, time, *description = (name.strip() for name in f"{text},".split(","))
+        return cls(key, time or None, tuple(filter(None, description)))
+
 
 @dataclass(frozen=True, slots=True)
 class OwnEffect:
@@ -71,16 +79,20 @@ class OwnEffect:
         effect_id: tells it from another effect of the same message; None: there is one item for a
             message, and a second effect would not be seen.
         at: None: the time is not kept, or cannot be read.
+        has_time: whether it has the attribute that says when. An item of another writer, in a table
+            that keeps more than effects, has none.
     """
 
     message_id: str
     effect_id: str | None
     at: datetime | None
     description: dict[str, Any] = field(default_factory=dict)
+    has_time: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self) | {"at": timestamp(self.at) if self.at else None}
+        shown = {name: value for name, value in asdict(self).items() if name != "has_time"}
+        return shown | {"at": timestamp(self.at) if self.at else None}
 
 
 class OwnEffects:
@@ -258,6 +270,14 @@ class EffectsTable(OwnEffects):
         return _read(told, named, effect_id)
 
 
+def effects_of_stack(stack: Stack) -> EffectsTable | None:
+    """The effects table that the stack's outputs name; None: they name none."""
+    if "EffectsTableName" not in stack.outputs:
+        return None
+    attributes = Attributes.of_output(stack.effects_attributes or DEFAULT_KEY)
+    return EffectsTable(stack.dynamodb, stack.effects_table, attributes, "the effects table")
+
+
 class EffectsFile(OwnEffects):
     """JSON Lines that a team brings, gzip or not.
 
@@ -303,7 +323,8 @@ def _read(plain: Item, named: Attributes, effect_id: str | None) -> OwnEffect | 
         return None
     at = None if named.time is None else moment(plain.get(named.time))
     description = {name: plain[name] for name in named.description if name in plain}
-    return OwnEffect(_text(key), effect_id, at, description)
+    has_time = named.time is not None and plain.get(named.time) is not None
+    return OwnEffect(_text(key), effect_id, at, description, has_time)
 
 
 def moment(told: Any) -> datetime | None:

@@ -18,7 +18,7 @@ from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, is_of_last, letter_of
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
-from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects, plain, typed
+from actonce.messages.own_effects import OwnEffects, effects_of_stack, plain, typed
 from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
 from actonce.stack.aws_errors import error_text
@@ -86,7 +86,7 @@ class Story:
         lines: of the starter's log.
         fingerprint: `fingerprint`, `first_seen` and `memory` of the row that the starter wrote.
         row: of the ledger or the lease, on a stack that has one.
-        effects: `OwnEffect.as_json` of each, the example's appointments too; none where a team does
+        effects: `OwnEffect.as_json` of each; none where a team does
             not say where its effects are: then only the execution or the row tells.
         seen: its entries in UnstartedQueue, as far as that was read.
         effects_place: a person's name for the place where effects were looked for; None: nowhere,
@@ -197,7 +197,7 @@ def read_story(
     Args:
         stack: that has it.
         message_id: the producer's id, or the name of its execution.
-        own: where a team's own effects are; None: the Appointments table, if there is one.
+        own: where the effects are; None: the stack's effects table, if it names one.
         log: whether to read the starter's log, for deliveries.
         unstarted: what was read of UnstartedQueue before; None: read it now.
 
@@ -205,7 +205,7 @@ def read_story(
         Failed, ClientError, BotoCoreError: a part could not be read, and no other knows the
             message.
     """
-    own = effects_of(stack, own)
+    own = own or effects_of_stack(stack)
     errors: dict[Part, _ReadError] = {}
     execution = _read(errors, "execution", lambda: history.find_execution_of(stack, message_id))
     if execution is not None:
@@ -335,14 +335,6 @@ def _may_be_forgotten(stack: Stack, fingerprint: Record | None, now: datetime) -
 
 def _events(stack: Stack, execution_arn: str | None) -> list[Event]:
     return [] if execution_arn is None else read_events(stack.stepfunctions, execution_arn)
-
-
-def effects_of(stack: Stack, own: OwnEffects | None) -> OwnEffects | None:
-    """Where effects are: a team's own, or else the example's; None: that is not known."""
-    if own is not None or not stack.is_example:
-        return own
-    shown = Attributes(time="booked_at", description=("practice", "slot"))
-    return EffectsTable(stack.dynamodb, stack.appointments_table, shown, "the Appointments table")
 
 
 def _effects(message_id: str, own: OwnEffects | None) -> list[Record]:

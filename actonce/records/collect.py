@@ -22,7 +22,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects
+from actonce.messages.own_effects import EffectsFile, OwnEffects, effects_of_stack
 from actonce.records.day_files import (
     HEARTBEAT,
     DayFiles,
@@ -46,7 +46,6 @@ EXECUTIONS_KEPT = timedelta(days=90)
 """Step Functions forgets a Standard execution 90 days after it ended ("Service quotas")."""
 
 _LOGGED_WITHIN = timedelta(hours=1)  # after `at`, by the same clock; an invocation lasts minutes
-_APPOINTMENT = "appointment-"  # other items of the example's table are the practices' books
 
 _TELL_WHEN = ("executions", "rows")  # an effect happened, where nothing of its own does
 
@@ -408,8 +407,9 @@ class _Run:
             "nameless": f"have no {source.attributes.key}, and are taken for no effects",
             "alone": "have a message's id as their only key: a second effect of it would not be "
             "seen; the audit says so",
-            "endless": "have no time (--effects-time), nor an execution, or row, on these days: "
-            "they are in no day's file, and an effect that nobody asked for would not be seen",
+            "endless": f"have no time ({source.attributes.time or '--effects-time'}), nor an "
+            "execution, or row, on these days: they are in no day's file, and an effect that "
+            "nobody asked for would not be seen",
         }
         self.result.notes += [
             f"effects: {left_out[what]} in {source.place} {said}."
@@ -418,30 +418,26 @@ class _Run:
         ]
 
     def _source(self) -> OwnEffects:
-        """Where a team says that its effects are, or the example's table."""
-        if self.request.effects is not None:
-            return self.request.effects
-        if self.stack.is_example:
-            table, named = self.stack.appointments_table, Attributes(time="booked_at")
-            return EffectsTable(self.stack.dynamodb, table, named)
-        raise Failed(
-            "this stack's effect is a function of your own: say where its effects are "
-            "(--effects-table, --effects-file), or have the audit take its executions' word "
-            "(--effects-by executions)"
-        )
+        """Where the request, or else the stack, says that the effects are."""
+        source = self.request.effects or effects_of_stack(self.stack)
+        if source is None:
+            raise Failed(
+                "this stack names no table of effects (EffectsTableName): say where they are "
+                "(--effects-table, --effects-file), or have the audit take its executions' word "
+                "(--effects-by executions)"
+            )
+        return source
 
     def _effects_of(self, source: OwnEffects, left_out: Counter[str]) -> Iterator[Record]:
         """The record of each effect; counts in `left_out` what the notes tell."""
-        number, is_own = 0, self.request.effects is not None
+        number = 0
         for effect in source.every():
             number += 1
             if effect is None:
                 left_out["nameless"] += 1
                 continue
-            if not is_own and not (effect.effect_id or "").startswith(_APPOINTMENT):
-                continue
             at = timestamp(effect.at) if effect.at else self.ended.get(effect.message_id)
-            if at is None and source.attributes.time is None:
+            if at is None and not effect.has_time:
                 left_out["endless"] += 1
                 continue
             named = {} if effect.effect_id is None else {"effect_id": effect.effect_id}

@@ -252,8 +252,10 @@ class Stack:
     fingerprints_table = _Output("FingerprintsTableName")
     ledger_table = _OptionalOutput("LedgerTableName")
     """Of a ledger or a lease; None if the stack starts executions."""
-    appointments_table = _Output("AppointmentsTableName")
-    """Only the example has it."""
+    effects_table = _Output("EffectsTableName")
+    """The table that the effects are in; missing if the stack does not know one."""
+    effects_attributes = _OptionalOutput("EffectsAttributes")
+    """Of that table, see `Attributes.of_output`."""
     effect_function = _Output("EffectFunctionArn")
     """What performs effects, by name or ARN; missing if a lock's consumer performs the example."""
     find_function = _OptionalOutput("FindFunctionArn")
@@ -339,11 +341,6 @@ class Stack:
     def is_fifo(self) -> bool:
         """Whether RequestsQueue, and UnstartedQueue with it, is a FIFO queue."""
         return self.requests_queue.endswith(".fifo")
-
-    @property
-    def is_example(self) -> bool:
-        """Whether the effect is the example's appointments, and not a team's own function."""
-        return "AppointmentsTableName" in self.outputs
 
     def is_replaced(self) -> bool:
         """Ask AWS whether the stack that was found is gone, or another has its name."""

@@ -84,7 +84,7 @@ class Audited:
     def effects_of(self, message_id: str) -> list[dict[str, Any]]:
         """Its rows."""
         return self.stack.dynamodb.query(
-            TableName=self.stack.appointments_table,
+            TableName=self.stack.effects_table,
             KeyConditionExpression="message_id = :message_id",
             ExpressionAttributeValues={":message_id": {"S": message_id}},
         )["Items"]
@@ -93,7 +93,7 @@ class Audited:
         """Write a second effect of a message, as something outside the stack would."""
         item = self.effects_of(message_id)[0]
         self.stack.dynamodb.put_item(
-            TableName=self.stack.appointments_table,
+            TableName=self.stack.effects_table,
             Item=item | {"appointment_id": {"S": "appointment-by-hand"}},
         )
 

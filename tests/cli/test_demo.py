@@ -3,7 +3,6 @@
 import fcntl
 import io
 import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from actonce.demo import run as demo
 from actonce.demo.outcome import SentMessage, judge, to_look_at
 from actonce.demo.own import OwnEffect, count_effects
 from actonce.demo.records import Records
-from actonce.demo.second_count import is_by_word
 from actonce.embedded import faults, lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Aws, Stack
@@ -78,22 +76,23 @@ def stack_that_answers(*answers: Any) -> tuple[Stack, Stubber]:
 
 def test_what_no_table_shows_is_looked_up_once_for_each_message() -> None:
     stack, stubber = stack_that_answers({"performed": True, "effect": {}})
-    # What the stack's own table holds is counted there: twice is twice.
-    found = count_effects(
-        stack, OwnEffect({}), ["in-the-table", "m-1", "m-1"], Counter({"in-the-table": 2})
-    )
-    assert found == {"in-the-table": 2, "m-1": 1}
+    assert count_effects(stack, OwnEffect({}), ["m-1", "m-1"]) == {"m-1": 1}
     stubber.assert_no_pending_responses()
     stack, _ = stack_that_answers({"performed": False}, None)
-    assert count_effects(stack, OwnEffect({}), ["m-1"], Counter()) == {}
+    assert count_effects(stack, OwnEffect({}), ["m-1"]) == {}
     with pytest.raises(Failed, match="name its table with --effects-table"):
-        count_effects(stack, OwnEffect({}), ["m-1"], Counter())
+        count_effects(stack, OwnEffect({}), ["m-1"])
 
 
-def test_executions_are_believed_only_where_no_table_tells() -> None:
-    foreign = Stack(Aws(), "shop", OWN)
-    told = [is_by_word(foreign, own) for own in (None, OwnEffect({}, table="cards"), OwnEffect({}))]
-    assert told == [False, False, True]
+def test_effects_are_counted_in_the_table_that_is_named_or_else_in_the_stack_s() -> None:
+    without = Stack(Aws(), "shop", OWN)
+    with_table = Stack(Aws(), "shop", {**OWN, "EffectsTableName": "cards-1"})
+    tables = [
+        getattr(own.effects(stack), "place", None)
+        for stack in (without, with_table)
+        for own in (OwnEffect({}), OwnEffect({}, table="cards"))
+    ]
+    assert tables == [None, "the table cards", "the effects table", "the table cards"]
 
 
 @pytest.mark.parametrize("was_up", [False, True])

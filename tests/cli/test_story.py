@@ -404,11 +404,15 @@ def test_a_row_tells_whether_its_execution_may_be_forgotten(
 
 
 @pytest.mark.parametrize("booked_at", [{"S": "yesterday"}, {"N": "1"}, {"S": "2026-01-31T09:30"}])
-def test_the_examples_appointments_are_effects_also_where_their_time_cannot_be_read(
+def test_effects_of_the_stacks_table_are_shown_also_where_their_time_cannot_be_read(
     machine: Stack, booked_at: dict[str, Any]
 ) -> None:
     make_table(machine.dynamodb, "appointments", "message_id", "appointment_id")
-    stack = with_outputs(machine, AppointmentsTableName="appointments")
+    stack = with_outputs(
+        machine,
+        EffectsTableName="appointments",
+        EffectsAttributes="message_id,booked_at,practice,slot",
+    )
     item = {"message_id": {"S": "request-1"}, "appointment_id": {"S": "appointment-1"}}
     item |= {"booked_at": booked_at, "practice": {"S": "main"}, "request": {"S": "personal"}}
     stack.dynamodb.put_item(TableName="appointments", Item=item)

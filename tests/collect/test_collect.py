@@ -193,24 +193,27 @@ def own(stack: Stack, time: str | None = "sent_at") -> OwnEffects:
     return EffectsTable(stack.dynamodb, "cards", Attributes(time=time))
 
 
-def test_the_examples_effects_are_the_appointments_and_no_book(
-    stack: Stack, tmp_path: Path
+@pytest.mark.parametrize("key", ["message_id", "order"])
+def test_the_effects_are_those_of_the_table_that_the_stack_names(
+    stack: Stack, tmp_path: Path, key: str
 ) -> None:
-    stack.outputs["AppointmentsTableName"] = "appointments"
+    stack.outputs.update(EffectsTableName="orders", EffectsAttributes=f"{key},done_at")
     items = [
-        card("#book", appointment_id="book-main", booked_at=TIME),
-        card("m-1", appointment_id="appointment-1", booked_at=TIME),
-        card("m-1", appointment_id="appointment-2", booked_at=TIME),
-        card("by hand", appointment_id="appointment-3"),
+        {key: {"S": name}, "line": {"S": line}} | {n: {"S": text} for n, text in more.items()}
+        for name, line, more in (
+            ("#counter", "all", {}),  # of another kind
+            ("m-1", "1", {"done_at": TIME}),
+            ("m-1", "2", {"done_at": TIME}),
+            ("by hand", "3", {"done_at": "yesterday"}),
+        )
     ]
-    make_table(stack.dynamodb, "appointments", "message_id", "appointment_id", items=items)
+    make_table(stack.dynamodb, "orders", key, "line", items=items)
     collected = run(stack, tmp_path, "effects")
-    assert read(tmp_path, "effects") == [
-        effect("m-1", "appointment-1"),
-        effect("m-1", "appointment-2"),
-    ]
+    assert read(tmp_path, "effects") == [effect("m-1", "1"), effect("m-1", "2")]
     (sentence,) = collected.missing
     assert "by hand" in sentence
+    said = "effects: 1 in the effects table have no time (done_at)"
+    assert [note for note in collected.notes if note.startswith(said)]
 
 
 def test_a_teams_effects_come_with_what_a_reader_has_to_know(stack: Stack, tmp_path: Path) -> None:
@@ -413,7 +416,7 @@ def test_a_stream_that_cannot_be_got_leaves_the_others_alone(
     log(delivery("m-1"))
     for outputs, said in (
         ({}, "--effects-by executions"),  # nobody says where the effects are
-        ({"AppointmentsTableName": "none"}, "no table 'none'"),
+        ({"EffectsTableName": "none", "EffectsAttributes": "m,at"}, "no table 'none'"),
     ):
         stack.outputs.update(outputs)
         collected = run(stack, tmp_path, "deliveries", "effects")

@@ -227,12 +227,12 @@ def test_a_second_effect_is_told_by_the_next_slot(
     stack: Stack, put_records: Callable[[], None], told: Told
 ) -> None:
     (item,) = stack.dynamodb.query(
-        TableName=stack.appointments_table,
+        TableName=stack.effects_table,
         KeyConditionExpression="message_id = :message_id",
         ExpressionAttributeValues={":message_id": {"S": MESSAGES[1]}},
     )["Items"]
     stack.dynamodb.put_item(
-        TableName=stack.appointments_table,
+        TableName=stack.effects_table,
         Item=item | {"appointment_id": {"S": "appointment-by-hand"}},
     )
     put_records()

@@ -60,7 +60,7 @@ def test_an_open_execution_keeps_its_version_until_a_decision_brings_the_deploye
     assert decide_shown(stack, "overruns", "retry").decided
     ended = wait_for_execution(stack, execution)
     assert json.loads(ended["output"])["outcome"] == "performed"
-    table = stack.dynamodb.scan(TableName=stack.appointments_table)["Items"]
+    table = stack.dynamodb.scan(TableName=stack.effects_table)["Items"]
     assert [one["message_id"]["S"] for one in table].count("overruns") == 1
 
 

@@ -73,7 +73,6 @@ def test_the_shops_orders_become_one_gift_card_each(
 ) -> None:
     paths, state, stack = shop
     assert stack.called == "actonce/Once"
-    assert not stack.is_example
     assert not (paths.stack / "actonce" / ".actonce").exists()
     interrupted = {
         "lost": {"perform": ["after:killed"]},

@@ -75,7 +75,7 @@ def test_perform_books_what_find_then_finds(invoke: Invoke) -> None:
 def test_the_name_of_an_error_is_the_one_that_the_state_machine_matches(
     invoke: Invoke, stack: Stack
 ) -> None:
-    stack.dynamodb.put_item(TableName=stack.appointments_table, Item=read_event("rows/closed_book"))
+    stack.dynamodb.put_item(TableName=stack.effects_table, Item=read_event("rows/closed_book"))
     for event, error in (
         ("effect_perform_rejected", "Rejected"),
         ("effect_perform_closed_book", "NotPerformed"),

@@ -51,7 +51,7 @@ class Restoring:
         """Run the page's commands that begin so."""
         names = {
             "FINGERPRINTS": self.stack.fingerprints_table,
-            "EFFECTS": self.stack.appointments_table,
+            "EFFECTS": self.stack.effects_table,
             "STARTER": self.stack.starter_function,
             "2026-03-01T09:00:00Z": self.since,
             "restored": self.restored,
@@ -96,7 +96,7 @@ class Restoring:
 
     def effects(self, message_id: str) -> int:
         answer = self.stack.dynamodb.query(
-            TableName=self.stack.appointments_table,
+            TableName=self.stack.effects_table,
             KeyConditionExpression="message_id = :id",
             ExpressionAttributeValues={":id": {"S": message_id}},
             ConsistentRead=True,
@@ -170,7 +170,7 @@ def test_a_fingerprints_table_misses_conflicts_and_repeats_what_is_forgotten_unt
     appointment = {"appointment_id": {"S": "appointment-1"}}
     for message_id in ("old", "old-unmended"):
         row = {"message_id": {"S": message_id}, **appointment}
-        it.stack.dynamodb.put_item(TableName=it.stack.appointments_table, Item=row)
+        it.stack.dynamodb.put_item(TableName=it.stack.effects_table, Item=row)
     was = {name: it.row(name) for name in ("kept", "since", "unmended")}
     it.lose(*was)
 

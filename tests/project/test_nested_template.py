@@ -38,8 +38,9 @@ def for_a_team(value: Any) -> Any:
         return _NOT if value is _NOT else value
     parts = {key: for_a_team(one) for key, one in value.items()}
     parts = {key: one for key, one in parts.items() if one is not _NOT}
-    if parts.get("Condition") == "LooksUp":
-        parts["Condition"] = "HasFindFunction"
+    for here, there in (("LooksUp", "HasFindFunction"), ("HasEffects", "NamesEffects")):
+        if parts.get("Condition") == here:
+            parts["Condition"] = there
     return parts
 
 

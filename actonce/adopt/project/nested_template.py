@@ -13,7 +13,7 @@ import re
 _EXAMPLE = re.compile(
     r"^ *# -- example\n.*?^ *# -- end of the example\n\n?|^[^\n]*  # example\n", re.M | re.S
 )
-_EITHER = re.compile(r"!If \[IsExample, [^,\n]+, (.+)\]$", re.M)
+_EITHER = re.compile(r"!If \[IsExample, (?:'[^'\n]+'|[^,\n]+), (.+)\]$", re.M)
 _PUT_IN = re.compile(r"^( *)# init: ", re.M)
 _EXPLAINED = re.compile(r"^# `actonce init` copies this template (?:.*\n#)*.*\n", re.M)
 
@@ -26,4 +26,5 @@ def nested_template(text: str) -> str:
     """
     text = _EXAMPLE.sub("", _EXPLAINED.sub("", text))
     text = _EITHER.sub(r"\1", text).replace("Condition: LooksUp", "Condition: HasFindFunction")
+    text = text.replace("Condition: HasEffects", "Condition: NamesEffects")
     return _PUT_IN.sub(r"\1", text)
