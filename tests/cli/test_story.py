@@ -326,7 +326,7 @@ def test_by_a_letter_alone_no_retry_is_advised_before_the_effects_were_looked_at
 ) -> None:
     stack, own = moto_stack, None
     if where == "the example's table":
-        stack = with_outputs(moto_stack, AppointmentsTableName="appointments")
+        stack = with_outputs(moto_stack, EffectsTableName="appointments")
     elif where is not None:
         own = EffectsTable(moto_stack.dynamodb, "cards", Attributes())
     advice = advice_on(stack, letter(reason=reason), own)
