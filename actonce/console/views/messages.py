@@ -34,9 +34,8 @@ def list_(context: Context, request: ViewRequest) -> Response:
         limit=_PAGE,
         known=context.ended,
     )
-    context.scan_if_changed("dead_letters")
-    latest = context.letters.latest
-    letters = () if latest is None else latest.entries
+    latest = context.refresh("dead_letters").latest
+    letters = () if latest is None or latest.is_old else latest.entries
     return page(
         context,
         "messages.html.j2",
