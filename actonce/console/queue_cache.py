@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 
@@ -162,8 +162,8 @@ class QueueCache(Generic[E]):
             with self._lock:
                 self._error, self._due = error, self._clock() + FRESH_SECONDS
                 if found is not None:
-                    told = (found.entries, found.held_elsewhere, found.beside)
-                    self._latest = QueueListing(*told, at=datetime.now(UTC))
+                    told = {one.name: getattr(found, one.name) for one in fields(found)}
+                    self._latest = QueueListing(**told, at=datetime.now(UTC))
                 if not self._again:
                     self._thread = None
                     return
