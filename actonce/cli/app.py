@@ -7,7 +7,7 @@ commands, and whatever does not need AWS, is there at once.
 import errno
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from actonce.stack.sources import version
-from actonce.terminal.errors import Failed, Interrupted
+from actonce.terminal.errors import Failed, Interrupted, WrongUse
 from pipeline.visible import OutputLost, give_up_output, guard_standard_streams
 
 
@@ -209,6 +209,7 @@ def main() -> None:
     guard_standard_streams()
     try:
         try:
+            _check_encoding(sys.argv[1:])
             app(prog_name="actonce")
         finally:
             sys.stdout.flush()  # what cannot be written is to be told of, also at the end
@@ -221,7 +222,21 @@ def main() -> None:
         from actonce.terminal import output  # noqa: PLC0415 - most of a list of commands' time
 
         output.say_failed(told)
-        sys.exit(error.exit_status if isinstance(error, Failed) else 1)
+        is_name = isinstance(error, OSError) and error.errno in _NO_NAME
+        sys.exit(error.exit_status if isinstance(error, Failed) else 2 if is_name else 1)
+
+
+def _check_encoding(words: Sequence[str]) -> None:
+    """Refuse what is not UTF-8, which neither AWS nor a file of JSON can have.
+
+    Raises:
+        WrongUse: a word is not.
+    """
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError as error:
+            raise WrongUse(f"{word!r} is not UTF-8: write it so, a file's name too.") from error
 
 
 def _told_of(error: Exception) -> str | None:
@@ -237,12 +252,16 @@ def _told_of(error: Exception) -> str | None:
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
         where = f" for {error.filename}" if error.filename else ""
         return f"There is no room{where}: {error.strerror}. Make room, and say the same again."
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename} cannot be used: {error.strerror}. Name another, or mend it."
     from actonce.stack import aws_errors  # noqa: PLC0415 - as above
 
     return aws_errors.told_of(error)
 
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+_NO_NAME = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR})
+"""What no file of that name can be had for: somebody named it wrongly."""
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from actonce.cli.options import Json, of_aws
+from actonce.cli.options import Json, finite, of_aws
 from actonce.records import audit_package
 from actonce.records.audit_listing import COUNTED, NUMBERS, message_ids, named
 from actonce.records.audit_summary import read_summary
@@ -57,7 +57,12 @@ def audit(
     ] = None,
     grace: Annotated[
         float,
-        typer.Option(min=0, help="Seconds that a message without an end is in flight, not lost."),
+        typer.Option(
+            min=0,
+            max=31_536_000,
+            callback=finite,
+            help="Seconds that a message without an end is in flight, not lost.",
+        ),
     ] = 900.0,
     as_of: Annotated[
         str | None,
@@ -77,7 +82,9 @@ def audit(
     ] = None,
     reach: Annotated[
         int | None,
-        typer.Option(min=0, help="Read records of so many days before the first  [all]"),
+        typer.Option(
+            min=0, max=36_500, help="Read records of so many days before the first  [all]"
+        ),
     ] = None,
     effects_by: Annotated[
         EffectsBy,

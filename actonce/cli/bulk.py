@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic
 import typer
 
 from actonce.cli import tables
-from actonce.cli.options import Decorator, Json, Yes, gathered
+from actonce.cli.options import Decorator, Json, Yes, finite, gathered
 from actonce.messages.filters import (
     E,
     Entry,
@@ -63,6 +63,7 @@ _RATE = Annotated[
         metavar="N",
         min=0.1,
         max=10_000,
+        callback=finite,
         help="At most N a second, to spare what your function calls.",
     ),
 ]

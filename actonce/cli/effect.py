@@ -9,7 +9,7 @@ import typer
 from actonce.adopt.effect_check.bodies import body_from, sample_body
 from actonce.adopt.effect_check.checks import Finding, Settings, Status, Trial
 from actonce.adopt.effect_check.on_lambda import OnLambda
-from actonce.cli.options import Json, StackName
+from actonce.cli.options import Json, StackName, finite
 from actonce.stack.embedded_folder import Paths, running
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
@@ -53,7 +53,12 @@ def check(
     ] = None,
     margin: Annotated[
         float,
-        typer.Option(min=0, help="StragglerMarginSeconds: how long what it called may go on."),
+        typer.Option(
+            min=0,
+            max=86_400,
+            callback=finite,
+            help="StragglerMarginSeconds: how long what it called may go on.",
+        ),
     ] = 0.5,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     stack_name: StackName = None,

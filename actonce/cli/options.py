@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from types import NoneType
@@ -10,6 +11,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from actonce.stack.endpoint import Chosen
+from actonce.terminal import ids
 from actonce.terminal.errors import WrongUse
 
 StackName = Annotated[
@@ -43,6 +45,7 @@ Region = Annotated[str | None, typer.Option(metavar="NAME", help="AWS, in this R
 MessageId = Annotated[
     str, typer.Argument(metavar="MESSAGE_ID", help="The message's id, or its execution's name.")
 ]
+check_id = ids.check_id
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
@@ -141,15 +144,11 @@ def _option(name: str, annotation: Any) -> inspect.Parameter:
     )
 
 
-def check_id(text: str) -> str:
-    """An id of the command line.
-
-    Raises:
-        WrongUse: it is empty, as from a shell variable that is not set.
-    """
-    if not text:
-        raise WrongUse("An empty id names nothing: is a variable of your shell not set?")
-    return text
+def finite(number: float | None) -> float | None:
+    """A number: bounds let through what is none, and infinity where there is no upper one."""
+    if number is not None and not math.isfinite(number):
+        raise typer.BadParameter("it is no number that can be counted to.")
+    return number
 
 
 def named_values(option: str, texts: Sequence[str]) -> dict[str, str]:

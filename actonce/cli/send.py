@@ -11,7 +11,7 @@ from typing import IO, Annotated
 
 import typer
 
-from actonce.cli.options import Json, of_a_stack
+from actonce.cli.options import Json, finite, of_a_stack
 from actonce.queues.sending import (
     BYTE_ORDER_MARK,
     Accepted,
@@ -52,7 +52,8 @@ def send(
         ),
     ] = False,
     rate: Annotated[
-        float | None, typer.Option(min=0.001, metavar="N", help="Messages a second, at most.")
+        float | None,
+        typer.Option(min=0.001, metavar="N", callback=finite, help="Messages a second, at most."),
     ] = None,
     group: Annotated[
         str | None,

@@ -3,8 +3,8 @@
     server.py          binds to loopback, makes the token, runs until Ctrl-C
     access.py          who may ask: Host, Origin, token, cookie; and what a page may load
     app.py             the addresses, and the answer where a view fails
-    context.py         what all views share: the stack, caches, queue scans, jobs
-    queue_scans.py     reads each queue once for however many tabs, and keeps snapshots
+    context.py         what all views share: the stack, caches, queues, forms, jobs
+    queue_cache.py     reads each queue once for however many tabs; keeps what each form showed
     cache.py           asks AWS how the stack is no more often than it has to
     jobs.py            decisions, sending back and discarding, one after the other, each begun once
     read_only.py       refuses calls of AWS that change something, where the console is read-only

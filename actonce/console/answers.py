@@ -7,6 +7,8 @@ from typing import Any
 from starlette.responses import RedirectResponse, Response
 
 from actonce.console.context import Context
+from actonce.terminal.errors import WrongUse
+from actonce.terminal.ids import check_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,12 @@ class ViewRequest:
         """The id in the address of a message's page.
 
         Raises:
-            Refused: it is empty.
+            Refused: no message can have it.
         """
-        message_id = self.one("id")
-        if not message_id:
-            raise Refused("No message has an empty id.", 404, "/messages")
-        return message_id
+        try:
+            return check_id(self.one("id"))
+        except WrongUse as error:
+            raise Refused(str(error), 404, "/messages") from error
 
 
 class Refused(Exception):

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
@@ -18,7 +18,7 @@ class Cached(Generic[T]):
 
     Attributes:
         value: None: there is none yet.
-        at: when AWS was last asked (UTC).
+        at: when AWS was asked for it (UTC).
         error: why that failed; the value is then the answer before. None: it did not.
     """
 
@@ -56,7 +56,7 @@ class Cache(Generic[T]):
                 try:
                     self._cached = Cached(self._ask(), at, None)
                 except Exception as error:  # noqa: BLE001 - the page shows it
-                    self._cached = Cached(self._cached.value, at, error_text(error))
+                    self._cached = replace(self._cached, error=error_text(error))
             return self._cached
 
     def expire(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from actonce.console.cache import Cache
 from actonce.console.jobs import Jobs
-from actonce.console.queue_scans import A_MOMENT, QueueScans
+from actonce.console.queue_cache import OpenForms, QueueCache, QueueState
 from actonce.console.read_only import make_clients
 from actonce.console.templating import environment
 from actonce.messages.dead_letters import DeadLetter
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from actonce.messages.story import Story
 
 COUNTS_SECONDS: Final = 15.0
-"""For which the queues' counts are kept. Three calls of GetQueueAttributes."""
+"""For which the queues' counts are kept, and whether the stack was replaced: four calls."""
 
 STATUS_SECONDS: Final = 60.0
 """For which the stack's status and the stopped executions are kept. About a dozen calls, and three;
@@ -41,6 +41,12 @@ QueueName = Literal["dead_letters", "unstarted"]
 """A queue that the console reads."""
 
 QUEUES: Final[tuple[QueueName, ...]] = ("dead_letters", "unstarted")
+
+REPLACED: Final = (
+    "the stack that this console was started for was deleted or replaced. Start actonce console "
+    "again."
+)
+"""What to say where `Context.is_replaced`; no decision is taken then."""
 
 _EVERYTHING: Final = Narrowing({})
 
@@ -68,17 +74,18 @@ class Context:
         read_only: whether changes are refused.
         audit: the folder of an audit's results that are of this stack; None: what its daily audit
             left counts.
-        scan_waits: seconds for which a scan waits for messages that another reader holds; those
-            that do not come are counted, and the pages say so.
+        scan_waits: seconds for which reading a queue waits for messages that another reader holds;
+            those that do not come are counted, and the pages say so.
         job_waits: the same for a job.
 
     Attributes:
-        letters: scans of DeadLetterQueue.
-        unstarted: scans of UnstartedQueue.
+        letters: what lies in DeadLetterQueue.
+        unstarted: what lies in UnstartedQueue.
+        forms: what each form that can be sent asks about.
         is_replaced: whether the stack was deleted or replaced since.
         counts: messages of each queue, in flight or not.
         stopped: see `StoppedMessages`.
-        with_log: the stories whose deliveries were last read from the log, by their ids.
+        with_log: the stories whose deliveries were read from the log, and when, by their ids.
         templates: what pages are drawn by.
     """
 
@@ -101,50 +108,39 @@ class Context:
         self._scan_waits = scan_waits
         self.has_rows = stack.ledger_table is not None
         """Whether a ledger or a lease stands in the state machine's place."""
-        self.letters = QueueScans(self._read_letters)
-        self.unstarted = QueueScans(self._read_unstarted)
+        self.letters = QueueCache(self._read_letters)
+        self.unstarted = QueueCache(self._read_unstarted)
+        self.forms = OpenForms()
         self.counts = Cache(self._count, COUNTS_SECONDS)
         self.ended = EndedMessages()
         self.status = Cache(
             lambda: status(stack, datetime.now(UTC), audit, self.ended), STATUS_SECONDS
         )
-        self.is_replaced = Cache(stack.is_replaced, STATUS_SECONDS)
-        self.with_log: dict[str, Story] = {}
+        self.is_replaced = Cache(stack.is_replaced, COUNTS_SECONDS)
+        self.with_log: dict[str, tuple[datetime, Story]] = {}
         self.stopped = Cache(self._stopped, STATUS_SECONDS)
         self.jobs = Jobs(self._after_a_job)
         self.templates = environment(
             {"stack": stack, "read_only": read_only, "has_rows": self.has_rows}
         )
 
-    def scans(self, queue: QueueName) -> QueueScans[Any]:
-        """The scans of a queue."""
-        return self.letters if queue == "dead_letters" else self.unstarted
+    def queue(self, name: QueueName) -> QueueCache[Any]:
+        """What lies in a queue."""
+        return self.letters if name == "dead_letters" else self.unstarted
 
     def count(self, queue: QueueName | Literal["requests"]) -> int | None:
         """How many messages the queue has; None: it could not be counted just now."""
         cached = self.counts.get()
         return None if cached.value is None or cached.error else cached.value[queue]
 
-    def scan_if_changed(self, queue: QueueName, *, is_missed: bool = False) -> None:
-        """Read the queue if it was not read yet, or its count says that it has changed.
-
-        It waits a moment for the scan: a short queue is there at once.
-
-        Args:
-            queue: which.
-            is_missed: see `QueueScans.scan_if_changed`.
-        """
-        scans = self.scans(queue)
-        cached = self.counts.get()
-        if cached.value is not None and cached.error is None:
-            scans.scan_if_changed(cached.value[queue], cached.at, is_missed=is_missed)
-        elif scans.latest is None:
-            scans.scan()
-        scans.wait(A_MOMENT)
+    def refresh(self, name: QueueName) -> QueueState[Any]:
+        """What lies in a queue; see `QueueCache.refresh`."""
+        self.queue(name).refresh(self.count(name))
+        return self.queue(name).state()
 
     def _after_a_job(self) -> None:
-        for queue in QUEUES:
-            self.scans(queue).scan(after_this=True)
+        for name in QUEUES:
+            self.queue(name).scan(after_this=True)
         self.counts.expire()
         self.status.expire()
 

@@ -26,6 +26,7 @@ from actonce.terminal.errors import WrongUse
 from actonce_core.histories.reading import read_events
 from actonce_core.histories.stays import dead_letter_stays
 from actonce_core.records import timestamp
+from actonce_core.transient import error_code
 
 EXECUTION_STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 ROW_STATUSES: Final = ("IN_PROGRESS", "COMPLETE")
@@ -45,14 +46,16 @@ MOST_KEPT: Final = 5_000
 MOST_LOOKED_AT: Final = 20_000
 """Most executions that are listed for a page."""
 
+_NO_PLACE: Final = "This is no place in the list, or no longer: begin with its first page."
+
 Between = tuple[datetime | None, datetime | None]
 """Not before the first moment, and before the second (UTC); None: whenever."""
 
 
 def whole_day(day: date) -> Between:
-    """A UTC day, from its midnight to the next."""
+    """A UTC day, from its midnight to the next, which the last day of the calendar has not."""
     midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    return midnight, midnight + timedelta(days=1)
+    return midnight, None if day == date.max else midnight + timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +174,7 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
     while True:
         if token:
             arguments["nextToken"] = token
-        answer = stack.stepfunctions.list_executions(**arguments)
+        answer = _listed(stack, arguments)
         listed = [_recent(one) for one in answer["executions"]]
         looked_at += len(listed)
         for number, one in enumerate(listed[offset:], offset):
@@ -188,6 +191,21 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
             return _sorted(stack, known, messages, f"0:{token}" if token else None, looked_at)
 
 
+def _listed(stack: Stack, arguments: Mapping[str, Any]) -> Any:
+    """ListExecutions' answer.
+
+    Raises:
+        WrongUse: AWS does not take the token of a page before, or no longer.
+    """
+    try:
+        return stack.stepfunctions.list_executions(**arguments)
+    except ClientError as error:
+        is_refused = error_code(error) in ("InvalidToken", "ValidationException")
+        if is_refused and "nextToken" in arguments:
+            raise WrongUse(_NO_PLACE) from error
+        raise
+
+
 def _sorted(
     stack: Stack, known: EndedMessages, found: list[Recent], cursor: str | None, looked_at: int
 ) -> Page:
@@ -199,7 +217,7 @@ def _position(cursor: str | None) -> tuple[int, str]:
     """How many of AWS's page were shown before, and AWS's own token."""
     number, colon, token = (cursor or "0:").partition(":")
     if not colon or not (number.isascii() and number.isdigit() and len(number) < 9):
-        raise WrongUse("This is no place in the list: begin with its first page.")
+        raise WrongUse(_NO_PLACE)
     return int(number), token
 
 

@@ -231,6 +231,7 @@ class Stack:
         path: see `called`.
         options: what a command line needs to work on this stack; see `endpoint.options`.
         where: the line that tells the person where a command works; see `endpoint.line`.
+        id: CloudFormation's, which no other stack of that name ever has; empty: it was not asked.
     """
 
     aws: Aws
@@ -239,6 +240,7 @@ class Stack:
     path: str = ""
     options: str = ""
     where: str = ""
+    id: str = ""
 
     dynamodb: "ClassVar[_Client[DynamoDBClient]]" = _Client("dynamodb")
     lambda_: "ClassVar[_Client[LambdaClient]]" = _Client("lambda")
@@ -350,10 +352,7 @@ class Stack:
             if error.response["Error"]["Code"] == "ValidationError":
                 return True
             raise
-        told = {one["OutputKey"]: one.get("OutputValue") for one in now.get("Outputs", [])}
-        queues = ("RequestsQueueUrl", "UnstartedQueueUrl", "DeadLetterQueueUrl")
-        is_other = any(told.get(name) != self.outputs[name] for name in queues)
-        return is_other or now["StackStatus"].startswith("DELETE")
+        return bool(now["StackId"] != self.id or now["StackStatus"].startswith("DELETE"))
 
     def created_at(self) -> datetime:
         """Ask AWS when the stack was created (UTC)."""
@@ -385,8 +384,11 @@ def described(aws: Aws, name: str) -> dict[str, Any]:
 
 def outputs_of(aws: Aws, name: str) -> dict[str, str]:
     """A stack's outputs, by name."""
-    outputs = described(aws, name).get("Outputs", [])
-    return {one["OutputKey"]: one["OutputValue"] for one in outputs}
+    return _outputs(described(aws, name))
+
+
+def _outputs(told: Mapping[str, Any]) -> dict[str, str]:
+    return {one["OutputKey"]: one["OutputValue"] for one in told.get("Outputs", [])}
 
 
 def _within(
@@ -397,10 +399,11 @@ def _within(
     depth: int = 0,
 ) -> Iterator[Stack]:
     """The ActOnce stacks in a stack; `above` has the outputs of the stack around it."""
-    outputs = outputs_of(aws, name)
+    told = described(aws, name)
+    outputs = _outputs(told)
     if "UnstartedQueueUrl" in outputs:
         of_the_audit = {one: above[one] for one in OF_THE_AUDIT if one in above}
-        yield Stack(aws, name, of_the_audit | outputs, path)
+        yield Stack(aws, name, of_the_audit | outputs, path, id=told["StackId"])
     elif depth < _DEEPEST:
         for logical_id, nested in sorted(resources_of(aws, name, _NESTED).items()):
             yield from _within(aws, nested, f"{path}/{logical_id}", outputs, depth + 1)

@@ -98,7 +98,7 @@ class Paths:
     def of_project(cls, folder: Path) -> "Paths":
         """Those of a team's SAM project; `.actonce/` is in it, or where `ACTONCE_DIR` says."""
         named = os.environ.get("ACTONCE_DIR")
-        project = folder.resolve()
+        project = Path(os.path.realpath(folder))  # which raises nothing for a loop of links
         return cls(Path(named).resolve() if named else project / _HOME, project, is_project=True)
 
     @property

@@ -330,7 +330,7 @@ def test_by_a_letter_alone_no_retry_is_advised_before_the_effects_were_looked_at
     elif where is not None:
         own = EffectsTable(moto_stack.dynamodb, "cards", Attributes())
     advice = advice_on(stack, letter(reason=reason), own)
-    place = {"the example's table": "the Appointments table", "a team's own": CARDS}.get(str(where))
+    place = {"the example's table": "the effects table", "a team's own": CARDS}.get(str(where))
     if place is None or reason in NOTHING_HAPPENED:
         assert "Look first" not in str(advice.said)
     else:

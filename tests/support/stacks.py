@@ -96,14 +96,14 @@ def deployed(stack: Stack, outputs: dict[str, str] | None = None, **parameters: 
         "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
         "Outputs": {name: {"Value": value} for name, value in (outputs or {}).items()},
     }
-    stack.aws.client("cloudformation").create_stack(
+    made = stack.aws.client("cloudformation").create_stack(
         StackName=stack.name,
         TemplateBody=json.dumps(template),
         Parameters=[
             {"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()
         ],
     )
-    return stack
+    return dataclasses.replace(stack, id=made["StackId"])
 
 
 def fed(stack: Stack) -> Stack:

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message
 
 from actonce.console.app import app
 from actonce.console.context import Context
-from actonce.console.queue_scans import QueueScans, Snapshot
+from actonce.console.queue_cache import QueueCache, QueueListing
 from actonce.console.server import config_of, listening
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.unstarted import Unstarted
@@ -152,33 +152,41 @@ class Client:
         return Answer(start["status"], found, content.decode())
 
     @property
-    def letters(self) -> Snapshot[DeadLetter]:
+    def letters(self) -> QueueListing[DeadLetter]:
         """The dead letters as they were read last."""
         return _read(self.context.letters)
 
     @property
-    def unstarted(self) -> Snapshot[Unstarted]:
+    def unstarted(self) -> QueueListing[Unstarted]:
         """UnstartedQueue as it was read last."""
         return _read(self.context.unstarted)
 
     def read_queues(self) -> None:
         """Have both queues read, and wait for it."""
-        for scans in (self.context.letters, self.context.unstarted):
-            scans.scan()
-            scans.wait(60)
+        for queue in (self.context.letters, self.context.unstarted):
+            queue.scan()
+            queue.wait(60)
+
+    def expire(self) -> None:
+        """Time goes by: what was asked of AWS is asked again."""
+        shared = self.context
+        for one in (shared.counts, shared.status, shared.is_replaced, shared.stopped):
+            one.expire()
+        for queue in (shared.letters, shared.unstarted):
+            queue.expire()
 
     def finish(self) -> None:
         """Wait until nothing is under way, and what is read after it has been read."""
         self.context.jobs.wait(60)
         assert all(job.state == "ended" for job in self.context.jobs.all())
-        for scans in (self.context.letters, self.context.unstarted):
-            scans.wait(60)
-            assert scans.state().reading is None
+        for queue in (self.context.letters, self.context.unstarted):
+            queue.wait(60)
+            assert queue.state().reading is None
 
 
-def _read(scans: QueueScans[Any]) -> Snapshot[Any]:
-    assert scans.latest is not None
-    return scans.latest
+def _read(queue: QueueCache[Any]) -> QueueListing[Any]:
+    assert queue.latest is not None
+    return queue.latest
 
 
 class Server:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from actonce.console import queue_scans
 from actonce.stack.clients import Stack
 from tests.cli.conftest import aws_variables, moto_stack
 from tests.support.stacks import (
@@ -29,26 +28,16 @@ TOPIC = "arn:aws:sns:us-east-1:123456789012:alarms"
 @pytest.fixture
 def ledger(moto_stack: Stack) -> Stack:
     """A stack with a ledger on moto, as far as the views ask it."""
-    deployed(moto_stack, moto_stack.outputs)
-    stack = with_log(with_ledger(moto_stack))
+    stack = with_log(with_ledger(deployed(moto_stack, moto_stack.outputs)))
     return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=TOPIC)
 
 
 @pytest.fixture
 def machine(moto_stack: Stack) -> Stack:
     """The same with a state machine in the ledger's place."""
-    deployed(moto_stack, moto_stack.outputs)
-    stack = with_executions(with_log(with_table(moto_stack)))
+    made = deployed(moto_stack, moto_stack.outputs)
+    stack = with_executions(with_log(with_table(made)))
     return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=TOPIC)
-
-
-FIRST = 10**12
-"""The number of a console's first snapshot: the largest that it may have."""
-
-
-@pytest.fixture(autouse=True)
-def _snapshots_counted_from_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_scans, "first_number", lambda: FIRST)
 
 
 @pytest.fixture

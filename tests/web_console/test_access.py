@@ -11,7 +11,7 @@ from actonce.console.read_only import Forbidden
 from actonce.stack.clients import Stack
 from tests.support.queues import dead, row
 from tests.web_console.asking import COOKIE, HANGS_UP, HOST, PORT, TOKEN
-from tests.web_console.conftest import FIRST, Open
+from tests.web_console.conftest import Open
 
 STRANGER = {"cookie": ""}
 
@@ -125,11 +125,13 @@ def test_another_sites_form_decides_nothing_and_neither_does_what_reads_only(
     ledger: Stack, console: Open
 ) -> None:
     dead(ledger, "m-1")
-    form: dict[str, Any] = {"key": "k", "action": "resolve", "note": "why", "snapshot": FIRST}
     for read_only, headers in ((False, {"origin": "http://evil.example"}), (True, {})):
         client = console(ledger, read_only=read_only)
+        asked = client.get("/dead-letters/decide", scope="all", action="resolve")
+        form: dict[str, Any] = asked.fields | {"note": "why"}
+        assert form["key"]
         for path in ("/dead-letters/decide", "/unstarted/decide", "/jobs/1/stop"):
-            answer = client.post(path, headers, **form, scope="all")
+            answer = client.post(path, headers, **form)
             assert (answer.status, "--read-only" in answer.text) == (403, read_only)
         assert client.context.jobs.all() == []
     assert row(ledger, "m-1")["outcome"] == "dead_letter"

@@ -13,7 +13,7 @@ from actonce_core.execution import execution_name
 from tests.browser import Browser, Page, browser_or_skip
 from tests.support.queues import dead, row
 from tests.web_console.asking import TOKEN, Client, Server
-from tests.web_console.conftest import FIRST, Open
+from tests.web_console.conftest import Open
 from tests.web_console.stacks import complete, rejected, retried_by_a_colleague, unstart
 from tests.web_console.test_machine_picture import STATIC, SVG, walked
 
@@ -201,7 +201,7 @@ def test_nothing_is_wider_than_the_window(ledger: Stack, opens: Opens) -> None:
     origin = page.evaluate("location.origin")
     long = f"/message?id={'m' * 2_000}"
     paths = ["/", "/dead-letters", "/unstarted", "/messages", "/message?id=m-1", long, "/jobs"]
-    paths += [f"/dead-letters/decide?snapshot={FIRST}&scope=all&action=reject", "/audit"]
+    paths += ["/dead-letters/decide?scope=all&action=reject", "/audit"]
     for path in paths:
         page.open(origin + path)
         page.resize(390)

@@ -1,12 +1,13 @@
 """What the console's pages say and offer: the files of `pages/`; see tests/support/replay.py.
 
-`GET /path` and `POST /path name=value …` are asked as a browser asks; FIRST stands for the number
-of the console's first snapshot, `+` for the fields of the form that was shown last. Of a page its
-main part is shown as words: a row behind `|`, a link's address in `<>`, what can be chosen with
-`( )`, a problem behind `!`, and a status that is not 200 in brackets.
+`GET /path` and `POST /path name=value …` are asked as a browser asks; `+` stands for the fields of
+the form that was shown last, KEY for its key. Of a page its main part is shown as words: a row
+behind `|`, a link's address in `<>`, what can be chosen with `( )`, a problem behind `!`, and a
+status that is not 200 in brackets.
 """
 
 import json
+import re
 import shlex
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from actonce.console import context, queue_scans
+from actonce.console import context, queue_cache
 from actonce.console.views import messages as message_views
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
@@ -23,7 +24,7 @@ from tests.support import replay
 from tests.support.pages import words
 from tests.web_console import stacks
 from tests.web_console.asking import Answer, Client, console_of
-from tests.web_console.conftest import FIRST, Open
+from tests.web_console.conftest import Open
 
 
 class Replay(replay.Replay):
@@ -35,11 +36,12 @@ class Replay(replay.Replay):
         self.console = console
         self.client: Client | None = None
         self.last: Answer | None = None  # what was shown
+        self.key = ""  # of the form that was shown last
         super().__init__(moto_stack, patch, folder)
         own = {name: self.on_stack(getattr(stacks, name)) for name in stacks.__all__}
         self.known |= own | {
             "context": context,
-            "scans": queue_scans,
+            "queues": queue_cache,
             "own_effect": stacks.own_effect,
         }
         self.known |= {"execution_name": execution_name, "message_views": message_views}
@@ -64,9 +66,7 @@ class Replay(replay.Replay):
 
     def expire(self) -> None:
         """What was asked of AWS is asked again."""
-        shared = self.opened().context
-        for one in (shared.counts, shared.status, shared.is_replaced, shared.stopped):
-            one.expire()
+        self.opened().expire()
 
     def denied(self, service: str, operation: str = "*") -> None:
         """To the console alone."""
@@ -88,7 +88,7 @@ class Replay(replay.Replay):
     def ask(self, line: str) -> list[str]:
         """What a page shows."""
         client = self.opened()
-        method, path, *form = shlex.split(line.replace("FIRST", str(FIRST)))
+        method, path, *form = shlex.split(line.replace("KEY", self.key))
         if method == "GET":
             for _ in range(2):  # it may have a queue read, and be there before that
                 self.last = client.get(path)
@@ -103,10 +103,11 @@ class Replay(replay.Replay):
             client.finish()
         answer = self.last
         assert answer is not None
+        self.key = answer.fields.get("key", [self.key])[0]
         to = [f"to {answer.headers['location']}"] if "location" in answer.headers else []
         status = [f"[{answer.status}]"] if answer.status not in (200, 303) else []
         told = [] if to else words(answer.text)
-        return [one.replace(str(FIRST), "FIRST") for one in [*status, *to, *told]]
+        return [re.sub(r"key=[\w-]{22}", "key=KEY", one) for one in [*status, *to, *told]]
 
 
 @pytest.mark.parametrize(

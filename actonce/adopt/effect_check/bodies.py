@@ -19,7 +19,7 @@ def body_from(text: str) -> Any:
         return json.loads(Path(text[1:]).read_bytes() if text.startswith("@") else text)
     except OSError as error:
         raise WrongUse(f"{text[1:]} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise WrongUse(f"{text!r} is no JSON ({error}).") from error
 
 

@@ -6,8 +6,8 @@ from starlette.responses import Response
 
 from actonce.console import context as contexts
 from actonce.console.answers import ViewRequest, elsewhere, page
-from actonce.console.context import QUEUES, Context, QueueName
-from actonce.console.queue_scans import A_MOMENT
+from actonce.console.context import QUEUES, REPLACED, Context, QueueName
+from actonce.console.queue_cache import A_MOMENT
 from actonce.console.templating import address
 from actonce.messages.filters import grouped
 from actonce.messages.message_summary import as_argument
@@ -49,8 +49,8 @@ def scan(context: Context, request: ViewRequest) -> Response:
     """Read a queue again, for this page or a message's."""
     for queue in QUEUES:
         if queue.replace("_", "-") == request.one("queue"):
-            context.scans(queue).scan()
-            context.scans(queue).wait(A_MOMENT)
+            context.queue(queue).scan()
+            context.queue(queue).wait(A_MOMENT)
     context.counts.expire()
     message_id = request.one("message")
     return elsewhere(request, address("/message", id=message_id) if message_id else "/")
@@ -62,13 +62,13 @@ def _waiting(context: Context) -> dict[str, Any]:
         "queues": [_queue(context, name) for name in QUEUES],
         "counts": context.counts.get(),
         "is_replaced": context.is_replaced.get(),
+        "replaced": REPLACED,
         "jobs": [(job, progress) for job, progress in jobs if not progress.is_over],
     }
 
 
 def _queue(context: Context, name: QueueName) -> dict[str, Any]:
-    context.scan_if_changed(name)
-    count, state = context.count(name), context.scans(name).state()
+    state, count = context.refresh(name), context.count(name)
     latest = state.latest
     has_changed = latest is not None and count is not None and count != latest.messages
     groups = [] if latest is None else grouped(latest.entries)
@@ -80,5 +80,5 @@ def _queue(context: Context, name: QueueName) -> dict[str, Any]:
         # The longest waiting kind first: what has waited longest is the worst.
         "groups": sorted(groups, key=lambda group: group.oldest),
         "has_changed": has_changed,
-        "is_sure": state.is_sure(count),
+        "is_sure": state.is_sure(count) and not context.is_replaced.get().value,
     }

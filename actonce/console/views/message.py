@@ -1,6 +1,5 @@
 """One message: its path, its timeline, what waits of it, and deciding on it."""
 
-import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +10,7 @@ from starlette.responses import Response
 from actonce.console.answers import ViewRequest, page
 from actonce.console.context import Context
 from actonce.console.machine_picture import machine_picture
+from actonce.console.queue_cache import Shown
 from actonce.console.views.dead_letters import DECISIONS
 from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
@@ -44,11 +44,15 @@ MOST_LOOKS = 30
 _LOGS_KEPT = 64
 """Messages whose deliveries, which are slow to read from the log, are kept."""
 
+Form = tuple[str, DeadLetter, datetime]
+"""The key of the form that decides on a message, its letter, and when that was read (UTC)."""
+
 PICTURE = sources() / "docs" / "pictures" / "process_message.svg"
 
 
 def message(context: Context, request: ViewRequest) -> Response:
     """All of it but the starter's log, for which the page asks once it is shown."""
+    context.with_log.pop(request.message_id, None)
     return _page(context, "message.html.j2", request, _story(context, request))
 
 
@@ -60,14 +64,15 @@ def now(context: Context, request: ViewRequest) -> Response:
 def log(context: Context, request: ViewRequest) -> Response:
     """The same, with what the starter's log has of the message now."""
     story = _story(context, request)
-    told = with_log(context.stack, story)
+    at, told = datetime.now(UTC), with_log(context.stack, story)
     context.with_log.pop(story.message_id, None)
-    context.with_log[story.message_id] = told
+    context.with_log[story.message_id] = (at, told)
     for old in list(context.with_log)[:-_LOGS_KEPT]:
         context.with_log.pop(old, None)
     if told.conflicts and not any(one.is_conflict for one in story.unstarted):
         # The log has a conflict that was not found in UnstartedQueue.
-        story = _story(context, request, is_missed=True)
+        context.unstarted.expire()
+        story = _story(context, request)
     return _page(context, "message_now.html.j2", request, story)
 
 
@@ -91,10 +96,9 @@ def raw(context: Context, request: ViewRequest) -> Response:
     )
 
 
-def _story(context: Context, request: ViewRequest, *, is_missed: bool = False) -> Story:
-    """The message's story but for the log, with what the last scan found in UnstartedQueue."""
-    context.scan_if_changed("unstarted", is_missed=is_missed)
-    latest = context.unstarted.latest
+def _story(context: Context, request: ViewRequest) -> Story:
+    """The message's story but for the log, with what was last found in UnstartedQueue."""
+    latest = context.refresh("unstarted").latest
     seen = UnstartedScan()
     if latest is not None:
         seen = UnstartedScan(latest.entries, latest.held_elsewhere, latest.at)
@@ -102,7 +106,7 @@ def _story(context: Context, request: ViewRequest, *, is_missed: bool = False) -
 
 
 def _page(context: Context, template: str, request: ViewRequest, story: Story) -> Response:
-    log_read = context.with_log.get(story.message_id)
+    log_read_at, log_read = context.with_log.get(story.message_id, (None, None))
     if log_read is not None:
         unread = dict(story.unread)
         if "log" in log_read.unread:
@@ -113,13 +117,13 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
     values: dict[str, Any] = {
         "asked": request.message_id,
         "story": story,
-        "log_read": log_read is not None,
+        "log_read_at": log_read_at,
         "every": every,
         "looks": looks + 1 if is_nowhere else None,
         "most_looks": MOST_LOOKS,
         "looks_no_more": is_nowhere and every is None,
         "argument": message_argument(story),
-        "snapshot": context.unstarted.latest,
+        "unstarted_read": context.unstarted.latest,
         "unseen": None
         if story.is_known
         else [
@@ -128,13 +132,14 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
         ],
     }
     if story.is_known:
-        letter = _letter(context, story) if waits_for_decision(story) else None
+        form = _form(context, story) if waits_for_decision(story) else None
+        letter = form and form[1]
         summary = summarize(story, letter, differs_beside=True)
         values |= {
             "summary": summary,
             "body": _body(story),
             "conflicts": _conflicts(story),
-            "decide": _decision(context, story, summary, letter),
+            "decide": _decision(context, story, summary, form),
             "picture": ""
             if story.execution is None or "history" in story.unread
             else machine_picture(PICTURE.read_text("utf-8"), story.steps),
@@ -160,19 +165,20 @@ def _conflicts(story: Story) -> list[tuple[Unstarted, Difference | None]]:
 
 
 def _decision(
-    context: Context, story: Story, summary: Summary, letter: DeadLetter | None
+    context: Context, story: Story, summary: Summary, form: Form | None
 ) -> dict[str, Any] | None:
     """What the form that decides on it needs; None: it waits for no decision."""
     if summary.state != WAITING:
         return None
+    key, letter, at = form or (None, None, None)
     failure = failure_of(story, letter)
     choice = decisions_on(context.stack, str(failure.get("reason")), str(failure.get("cause")))
     choice.sort(key=lambda one: one != summary.advised)
     return {
-        "key": secrets.token_urlsafe(16),
+        "key": key,
         "letter": letter,
         "as_read": how_far_read("DeadLetterQueue", context.letters.state()),
-        "at": datetime.now(UTC),
+        "at": at or datetime.now(UTC),
         "decisions": {one: DECISIONS[one] for one in choice},
         "does_it_twice": _do_it_twice(summary, letter),
         "command": f"actonce dead-letters show{context.stack.options} {message_argument(story)}"
@@ -189,23 +195,33 @@ def _do_it_twice(summary: Summary, letter: DeadLetter | None) -> list[str]:
     return ["perform"] if looks_first else ["retry", "perform"]
 
 
-def _letter(context: Context, story: Story) -> DeadLetter | None:
-    """The dead letter that waits; None: no scan has found it.
+def _form(context: Context, story: Story) -> Form | None:
+    """The form that decides on the dead letter that waits; None: the letter was not found.
 
-    If the newest scan lacks it, the queue is read again, unless it is long. Another reader may hold
-    the letter then, so earlier scans count as well.
+    A page that looks again keeps its form, and what was typed. Where another reader holds letters
+    just now, it shows the letter that it showed before.
     """
+    row = story.row or {}
 
-    def is_it(letter: DeadLetter) -> bool:
-        execution = story.execution
-        if execution is None:
-            return letter.execution_name in (story.execution_name, story.message_id)
-        return letter.execution_arn == execution.arn and is_of_last(letter, story.dead_letters)
+    def is_it(letter: Any) -> bool:
+        if not isinstance(letter, DeadLetter):
+            return False
+        if story.execution is not None:
+            is_last = letter.execution_arn == story.execution.arn
+            return is_last and is_of_last(letter, story.dead_letters)
+        is_its = letter.execution_name in (story.execution_name, story.message_id)
+        return is_its and letter.attempt_id == row.get("attempt_id", letter.attempt_id)
 
-    latest = context.letters.latest
-    if latest is None or not any(is_it(one) for one in latest.entries):
-        context.scan_if_changed("dead_letters", is_missed=True)
-    return context.letters.find(is_it)
+    latest = context.refresh("dead_letters").latest
+    if latest is None:
+        return None
+    found = next((one for one in latest.entries if is_it(one)), None)
+    if found is None:
+        form = context.forms.alone(is_it) if latest.held_elsewhere else None
+        return form and (form[0], form[1].entries[0], form[1].at)
+    form = context.forms.alone(lambda one: one.entry == found.entry)
+    key = form[0] if form else context.forms.open(Shown([found], latest.at))
+    return key, found, latest.at
 
 
 def _every(context: Context, story: Story, looks: int) -> int | None:

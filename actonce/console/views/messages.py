@@ -1,17 +1,17 @@
 """The recent messages by status and day, and finding one by its id."""
 
-from datetime import date
 from typing import Final
 
 from starlette.responses import Response
 
-from actonce.console.answers import Refused, ViewRequest, elsewhere, page
+from actonce.console.answers import ViewRequest, elsewhere, page
 from actonce.console.context import Context
 from actonce.console.templating import address
 from actonce.console.views.dead_letters import VIEW
 from actonce.messages.message_summary import WAITING
-from actonce.messages.recent import EXECUTION_STATUSES, ROW_STATUSES, Between, whole_day
+from actonce.messages.recent import EXECUTION_STATUSES, ROW_STATUSES, whole_day
 from actonce.messages.recent import page as page_of
+from actonce.terminal.days import day_named
 
 _PAGE: Final = 50
 
@@ -24,19 +24,18 @@ def list_(context: Context, request: ViewRequest) -> Response:
     status = request.one("status") or None
     if status == WAITING:
         return elsewhere(request, VIEW.path)
-    day = request.one("day") or None
+    day = day_named(request.one("day"), ahead=True) if request.one("day") else None
     cursor = request.one("cursor") or None
     found = page_of(
         context.stack,
         status=status,
-        between=_day(day),
+        between=whole_day(day) if day else (None, None),
         cursor=cursor,
         limit=_PAGE,
         known=context.ended,
     )
-    context.scan_if_changed("dead_letters")
-    latest = context.letters.latest
-    letters = () if latest is None else latest.entries
+    latest = context.refresh("dead_letters").latest
+    letters = () if latest is None or latest.is_old else latest.entries
     return page(
         context,
         "messages.html.j2",
@@ -56,10 +55,3 @@ def find(_: Context, request: ViewRequest) -> Response:
     """Redirect to the page of a message by its whole id, blanks included."""
     text = request.one("q")
     return elsewhere(request, address("/message", id=text) if text.strip() else "/messages")
-
-
-def _day(text: str | None) -> Between:
-    try:
-        return (None, None) if text is None else whole_day(date.fromisoformat(text))
-    except ValueError as error:
-        raise Refused(f"{text!r} is not a day: write it as 2026-01-31.") from error

@@ -1,21 +1,20 @@
 """The views of a queue: a page of its entries, the page that asks about those chosen, and acting.
 
-A form names the snapshot that was shown, and only entries of that snapshot are acted on, none that
-came later.
+The page that asks has a form with a key. What it shows is kept by that key, and is acted on:
+nothing that came later, and nothing else.
 """
 
-import secrets
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
 from starlette.responses import Response
 
 from actonce.console.answers import Refused, ViewRequest, elsewhere, page
-from actonce.console.context import Context, QueueName
-from actonce.console.queue_scans import KEPT, ScanState, Snapshot
+from actonce.console.context import REPLACED, Context, QueueName
+from actonce.console.queue_cache import QueueState, Shown
 from actonce.console.templating import action_name, address
 from actonce.messages.filters import E, Listing
 from actonce.messages.message_summary import Advice, advice_on, in_utc
@@ -30,13 +29,8 @@ LONGEST_NOTE = 1000
 """Characters."""
 
 _GONE = (
-    f"This console no longer has that list: it keeps the last {KEPT} that a page asked about. "
-    "Nothing was done. Open the list again, and choose again."
-)
-
-_UNKNOWN = (
-    "Nothing was done: this console no longer knows what the page showed. Somebody decided on it, "
-    "or the message has another dead letter since. Open the page again."
+    "Nothing was done: this console no longer has what that page showed. Open it again, and decide "
+    "on what it shows then."
 )
 
 T = TypeVar("T")
@@ -58,33 +52,9 @@ def page_of(all_: Sequence[T], number: int) -> Page[T]:
     return Page(all_[(here - 1) * PAGE : here * PAGE], here, pages)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Which entries of a snapshot are meant.
-
-    Attributes:
-        snapshot: its number; 0: the newest.
-        kind: the values that an entry's kind must have.
-        entries: the ids of those that were ticked.
-        all: all of the kind, whatever is ticked.
-    """
-
-    snapshot: int
-    kind: Mapping[str, str]
-    entries: frozenset[str]
-    all: bool
-
-    def query(self) -> dict[str, Any]:
-        """The same for a form."""
-        told: dict[str, Any] = {"snapshot": self.snapshot, **self.kind}
-        if self.all:
-            return told | {"scope": "all"}
-        return told | {"scope": "ticked", "entry": sorted(self.entries)}
-
-    def of_kind(self, entries: Iterable[E]) -> list[E]:
-        """The entries of the kind, in their order."""
-        kind = self.kind.items()
-        return [one for one in entries if all(one.kind.get(name) == told for name, told in kind)]
+def of_kind(kind: Mapping[str, str], entries: Iterable[E]) -> list[E]:
+    """The entries whose kind has these values, in their order."""
+    return [one for one in entries if all(one.kind.get(name) == kind[name] for name in kind)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,46 +87,41 @@ class QueueView(Generic[E]):
         return "/" + self.queue.replace("_", "-")
 
     def list_(self, context: Context, request: ViewRequest) -> Response:
-        """The entries of a kind, or all: of the snapshot in the address, or of the newest."""
-        scope = self._scope(request)
-        if not scope.snapshot:
-            context.scan_if_changed(self.queue)
-        state = context.scans(self.queue).state()
-        snapshot = state.latest
-        if scope.snapshot:
-            snapshot = context.scans(self.queue).snapshot(scope.snapshot)
-        chosen = scope.of_kind(() if snapshot is None else snapshot.entries)
-        count = context.count(self.queue)
-        number = snapshot and snapshot.number
-        advice = self._advice(context, scope, chosen)
-        is_newest = snapshot is not None and snapshot is state.latest
+        """The entries of a kind, or all, as the queue was read last."""
+        kind, state = self._kind(request), context.refresh(self.queue)
+        listing, count = state.latest, context.count(self.queue)
+        chosen = of_kind(kind, () if listing is None else listing.entries)
+        advice = self._advice(context, kind, chosen)
         return page(
             context,
             "queue.html.j2",
             path=self.path,
-            scope=scope,
-            snapshot=snapshot,
+            kind=kind,
+            listing=listing,
             state=state,
             count=count,
-            is_newest=is_newest,
-            is_sure=is_newest and state.is_sure(count),
+            counts=context.counts.get(),
+            is_sure=state.is_sure(count) and not context.is_replaced.get().value,
             chosen=chosen,
             advice=advice.said,
             page=page_of(chosen, request.number("page")),
-            page_link=lambda to: address(self.path, snapshot=number, page=to, **scope.kind),
+            page_link=lambda to: address(self.path, page=to, **kind),
             actions=self.offered(context, chosen, advice),
         )
 
     def confirm(self, context: Context, request: ViewRequest) -> Response:
         """Ask: what would be done with which entries, how many, and by which command."""
-        action, scope = self._action(request), self._scope(request)
-        snapshot, chosen = self._chosen(context, scope)
-        if snapshot is None:
+        action, kind, key = self._action(request), self._kind(request), request.one("key")
+        ticked = (
+            frozenset(request.fields.get("entry", [])) if request.one("scope") != "all" else None
+        )
+        shown = context.forms.shown(key) if key else self._chosen(context, kind, ticked)
+        if shown is None:
             raise Refused(_GONE, 410, self.path)
-        self._check(context, chosen, action)
-        context.scans(self.queue).pin(snapshot)
+        self._check(context, shown.entries, action)
+        key = key or context.forms.open(shown)
         wants_note = self.wants_note(action)
-        note = "WHY" if wants_note else ""
+        gone = 0 if ticked is None else len(ticked) - len(shown.entries)
         return page(
             context,
             "confirm.html.j2",
@@ -164,42 +129,44 @@ class QueueView(Generic[E]):
             action=action,
             meaning=self.actions[action],
             wants_note=wants_note,
-            counted=self._counted(chosen),
-            chosen=chosen,
-            advice=self._advice(context, scope, chosen).said,
-            snapshot=snapshot,
-            kind=scope.kind,
-            fields=scope.query(),
-            key=secrets.token_urlsafe(16),
-            page=page_of(chosen, request.number("page")),
+            counted=self._counted(shown.entries),
+            chosen=shown.entries,
+            gone=max(0, gone),
+            advice=self._advice(context, kind, shown.entries).said,
+            at=shown.at,
+            kind=kind,
+            key=key,
+            page=page_of(shown.entries, request.number("page")),
             page_link=lambda to: address(
-                f"{self.path}/decide", action=action, page=to, **scope.query()
+                f"{self.path}/decide", action=action, key=key, page=to, **kind
             ),
-            command=self._command(context, scope, snapshot, chosen, action, note),
+            command=self._command(context, shown, action, "WHY" if wants_note else ""),
         )
 
     def act(self, context: Context, request: ViewRequest) -> Response:
         """Do it with the entries that were shown. A second click finds the first one's job."""
         key, action, note = request.one("key"), self._action(request), request.one("note").strip()
-        if not key:
-            raise Refused("This form has no key. Open the page again.")
-        # First: its snapshot may be forgotten by now, and something was done all the same.
+        # First: the form is closed by now, and something was done all the same.
         if begun := context.jobs.begun_with(key):
             return elsewhere(request, f"/jobs/{begun.number}")
+        shown = context.forms.shown(key)
+        if shown is None:
+            raise Refused(_GONE, 410, self.path)
+        if context.is_replaced.get().value:
+            raise Refused("Nothing was done: " + REPLACED, 410, "/")
         if self.wants_note(action) and not note:
             raise Refused("Say why: whoever reads the history later needs a note.")
         if len(note) > LONGEST_NOTE:
             raise Refused(f"Say why in {LONGEST_NOTE:,} characters at most: {len(note):,} came.")
-        scope = self._scope(request)
-        snapshot, chosen = self._chosen(context, scope)
-        self._check(context, chosen, action)
+        self._check(context, shown.entries, action)
         job = context.jobs.begin(
             key,
-            f"{action_name(action)} {self._counted(chosen)}",
-            self._command(context, scope, snapshot, chosen, action, note),
-            len(chosen),
-            self.task(context, Listing(chosen, held_elsewhere=0), action, note),
+            f"{action_name(action)} {self._counted(shown.entries)}",
+            self._command(context, shown, action, note),
+            len(shown.entries),
+            self.task(context, Listing(shown.entries, held_elsewhere=0), action, note),
         )
+        context.forms.close(key)
         return elsewhere(request, f"/jobs/{job.number}")
 
     def offered(self, context: Context, chosen: Sequence[E], advice: Advice) -> dict[str, str]:
@@ -217,9 +184,9 @@ class QueueView(Generic[E]):
         if all(refusals):
             raise Refused(str(refusals[0]))
 
-    def _advice(self, context: Context, scope: Scope, chosen: Sequence[E]) -> Advice:
+    def _advice(self, context: Context, kind: Mapping[str, str], chosen: Sequence[E]) -> Advice:
         """The advice on the first of a kind; different kinds need different things."""
-        if not chosen or not scope.kind:
+        if not chosen or not kind:
             return Advice(None)
         return advice_on(context.stack, chosen[0], context.own, differs_beside=True)
 
@@ -227,29 +194,16 @@ class QueueView(Generic[E]):
         """Whether the action needs a note."""
         return action != next(iter(self.actions))
 
-    def _command(  # noqa: PLR0913 - what was chosen, and of what
-        self,
-        context: Context,
-        scope: Scope,
-        snapshot: Snapshot[E] | None,
-        chosen: Sequence[E],
-        action: str,
-        note: str,
-    ) -> str | None:
+    def _command(self, context: Context, shown: Shown, action: str, note: str) -> str | None:
         """The command lines that do the same; None: there are none."""
-        if not scope.all:
-            return self.command(context, chosen, action, note)
-        reason = scope.kind.get("reason")
-        if (
-            snapshot is None
-            or snapshot.held_elsewhere
-            or (reason is not None and reason not in self.reasons)
-            or any(visible(told) != told for told in scope.kind.values())
-        ):
+        if shown.kind is None:
+            return self.command(context, shown.entries, action, note)
+        reason = shown.kind.get("reason", self.reasons[0])
+        if reason not in self.reasons or any(visible(v) != v for v in shown.kind.values()):
             return None
-        kind = "".join(f" --{name} {shlex.quote(value)}" for name, value in scope.kind.items())
+        kind = "".join(f" --{name} {shlex.quote(value)}" for name, value in shown.kind.items())
         # Nothing that came later: SQS tells milliseconds, and only what is older is acted on.
-        before = max(one.since for one in chosen) + timedelta(milliseconds=1)
+        before = max(one.since for one in shown.entries) + timedelta(milliseconds=1)
         told = f" --note {shlex.quote(note)}" if note else ""
         return (
             f"actonce {self.path[1:]} {action} --all{kind} --before {timestamp(before)}{told}"
@@ -265,50 +219,46 @@ class QueueView(Generic[E]):
             raise Refused(f"Choose what to do: {', '.join(self.actions)}.")
         return action
 
-    def _scope(self, request: ViewRequest) -> Scope:
-        """The scope in an address or a form."""
-        return Scope(
-            snapshot=request.number("snapshot"),
-            kind={name: request.one(name) for name in self.kinds if name in request.fields},
-            entries=frozenset(request.fields.get("entry", [])),
-            all=request.one("scope") == "all",
-        )
+    def _kind(self, request: ViewRequest) -> dict[str, str]:
+        """The values of a kind in an address or a form."""
+        return {name: request.one(name) for name in self.kinds if name in request.fields}
 
-    def _chosen(self, context: Context, scope: Scope) -> tuple[Snapshot[E] | None, list[E]]:
-        """The entries that are meant, at least one, of the snapshot that was shown.
-
-        A message's page names an entry, and no snapshot: SQS's id is that entry's alone.
-        """
-        scans = context.scans(self.queue)
-        if not scope.snapshot:
-            found = scans.find(lambda one: one.entry in scope.entries)
-            if scope.all or len(scope.entries) != 1 or found is None:
-                raise Refused(_UNKNOWN, 410, self.path)
-            return None, [found]
-        snapshot = scans.snapshot(scope.snapshot)
-        if snapshot is None:
-            raise Refused(_GONE, 410, self.path)
-        of_kind = scope.of_kind(snapshot.entries)
-        chosen = [one for one in of_kind if scope.all or one.entry in scope.entries]
-        if not chosen:
+    def _chosen(
+        self, context: Context, kind: Mapping[str, str], ticked: Collection[str] | None
+    ) -> Shown:
+        """What the queue has of a kind, one entry at least; of that what is ticked, None: all."""
+        if ticked is not None and not ticked:
             raise Refused("Nothing is ticked. Tick some, or choose all.", 422, self.path)
-        return snapshot, chosen
+        listing = context.refresh(self.queue).latest
+        found = of_kind(kind, () if listing is None else listing.entries)
+        chosen = [
+            replace(one, queued=replace(one.queued, body=""))
+            for one in found
+            if ticked is None or one.entry in ticked
+        ]
+        if listing is None or not chosen:
+            raise Refused(
+                "Nothing was done: what you chose is not in the queue now, or another reader holds "
+                "it. Open the list again, and choose again.",
+                410,
+                self.path,
+            )
+        is_whole = ticked is None and not listing.held_elsewhere
+        return Shown(chosen, listing.at, kind if is_whole else None)
 
 
-def how_far_read(queue: str, state: ScanState[Any]) -> str:
+def how_far_read(queue: str, state: QueueState[Any]) -> str:
     """Sentences on how far a queue was read in which something was not found.
 
     Args:
         queue: its name.
-        state: of its scans.
+        state: what is known of it.
     """
-    latest = state.latest
-    if latest is None:
-        told = f"{queue} has not been read yet."
-    else:
-        told = f"{queue} was read at {in_utc(latest.at)}."
-        if latest.held_elsewhere:
-            told += f" Another reader held {latest.held_elsewhere:,} more of its messages."
+    told = f"{queue} has not been read yet."
+    if state.latest is not None:
+        told = f"{queue} was read at {in_utc(state.latest.at)}."
+        if state.latest.held_elsewhere:
+            told += f" Another reader held {state.latest.held_elsewhere:,} more of its messages."
     if state.reading is not None:
         told += " It is being read now."
     if state.error is not None:

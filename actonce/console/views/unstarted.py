@@ -22,14 +22,10 @@ from actonce.stack.message_ids import message_reader
 
 def entry(context: Context, request: ViewRequest) -> Response:
     """One of them; of a conflict also the first content, and how the two differ."""
-    name = request.one("entry")
-    found, state = None, context.unstarted.state()
-    if state.latest is None or not any(one.entry == name for one in state.latest.entries):
-        context.scan_if_changed("unstarted")
-        state = context.unstarted.state()
-    if state.latest is not None:
-        found = next((one for one in state.latest.entries if one.entry == name), None)
-    if state.latest is None or found is None:
+    name, state = request.one("entry"), context.refresh("unstarted")
+    entries = () if state.latest is None else state.latest.entries
+    found = next((one for one in entries if one.entry == name), None)
+    if found is None:
         sentence = (
             "This delivery was not found in UnstartedQueue: somebody sent it back or discarded it, "
             f"or it came later. {how_far_read('UnstartedQueue', state)}"
@@ -45,7 +41,6 @@ def entry(context: Context, request: ViewRequest) -> Response:
         "unstarted_entry.html.j2",
         entry=found,
         advice=advice.said,
-        snapshot=state.latest.number,
         actions=actions,
         commands=[_command(context, [found], action, "WHY") for action in actions],
         first=first,

@@ -1,0 +1,231 @@
+"""A queue is read once for however many tabs, and again while somebody looks; forms keep theirs."""
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from actonce.console import queue_cache as module
+from actonce.console.queue_cache import (
+    FRESH_SECONDS,
+    KEPT,
+    SMALL,
+    OpenForms,
+    QueueCache,
+    QueueState,
+    Shown,
+)
+from actonce.messages.filters import Listing
+from actonce.operate.decisions.deciding import decide
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
+from tests.support.queues import dead, post
+from tests.web_console.conftest import Open
+from tests.web_console.stacks import rejected, unstart
+
+Tell = Callable[[int], None]
+NOW = datetime.now(UTC)
+
+
+class Reads:
+    """Finds one after the other, and the last one again and again."""
+
+    def __init__(self, *answers: Listing[str] | Failed) -> None:
+        self._answers = list(answers)
+        self.number = 0
+
+    def __call__(self, _: Tell) -> Listing[str]:
+        answer = self._answers[min(self.number, len(self._answers) - 1)]
+        self.number += 1
+        if isinstance(answer, Failed):
+            raise answer
+        return answer
+
+
+def test_however_many_ask_one_reads_and_once_more_if_something_was_done_meanwhile() -> None:
+    began, go_on = threading.Event(), threading.Event()
+    found = iter([Listing(["before"], 0), Listing(["after"], 0)])
+
+    def slowly(tell: Tell) -> Listing[str]:
+        tell(3)
+        began.set()
+        assert go_on.wait(30)
+        return next(found)
+
+    queue = QueueCache(slowly)
+    for _ in range(20):
+        queue.scan()
+    assert began.wait(30)
+    assert queue.state() == QueueState(None, 3, None)
+    for _ in range(3):
+        queue.scan(after_this=True)
+    go_on.set()
+    queue.wait(30)
+    assert queue.latest is not None
+    assert queue.latest.entries == ["after"]
+    assert next(found, None) is None
+    assert queue.state().reading is None
+
+
+FAILED = Failed("No leave to read.")
+ONE = Listing(["a"], 0)
+
+
+@pytest.mark.parametrize(
+    ("answers", "looks"),
+    [
+        # When a page looks, how many messages the queue has then, and how often it was read.
+        ([ONE], [(0, 1, 1), (9, 1, 1), (10, 1, 2), (15, 7, 2), (20, 1, 3)]),
+        ([ONE], [(0, SMALL + 1, 1), (60, SMALL + 1, 1), (60, None, 1), (60, SMALL, 2)]),
+        ([FAILED, ONE], [(0, None, 1), (9, None, 1), (10, SMALL + 1, 2), (60, SMALL + 1, 2)]),
+    ],
+    ids=["small", "long", "failed"],
+)
+def test_a_small_queue_is_read_again_while_somebody_looks_whatever_its_count(
+    answers: list[Listing[str] | Failed], looks: list[tuple[float, int | None, int]]
+) -> None:
+    assert FRESH_SECONDS == 10
+    read, clock = Reads(*answers), [0.0]
+    queue = QueueCache(read, lambda: clock[0])
+    for clock[0], count, expected in looks:
+        for _ in range(3):  # tabs
+            queue.refresh(count)
+            queue.wait(30)
+        assert read.number == expected, (clock, count)
+
+
+def test_a_form_asks_about_what_it_showed_until_it_is_sent_or_too_many_are_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forms = OpenForms()
+    keys = [forms.open(Shown([number] * 6, NOW)) for number in range(KEPT + 2)]
+    assert len(set(keys)) == len(keys)
+    assert [forms.shown(key) is None for key in keys] == [True] * 2 + [False] * KEPT
+    forms.close(keys[-1])
+    assert forms.shown(keys[-1]) is None
+    monkeypatch.setattr(module, "MOST_ENTRIES", 14)
+    keys = [forms.open(Shown([number] * 6, NOW)) for number in range(3)]
+    assert [forms.shown(key) is None for key in keys] == [True, False, False]
+    longest = forms.open(Shown(["a"] * 99, NOW))
+    assert [forms.shown(key) is None for key in (*keys, longest)] == [True] * 3 + [False]
+
+
+def test_what_is_no_letter_and_older_letters_are_counted(ledger: Stack, console: Open) -> None:
+    dead(ledger, "m-1", 1)
+    post(ledger, "m-1", 2)
+    dead(ledger, "m-2", 3)
+    ledger.sqs.send_message(QueueUrl=ledger.dead_letter_queue, MessageBody="somebody else's")
+    client = console(ledger)
+    found = [(letter.message_id, len(letter.older)) for letter in client.letters.entries]
+    assert found == [("m-1", 1), ("m-2", 0)]
+    assert client.letters.messages == 4, "else an empty list would not be called sure"
+    assert client.context.count("dead_letters") == 4, "nothing stays hidden"
+
+
+# ------------------------------------------------------------------ what is new
+
+
+def test_what_was_decided_elsewhere_is_gone_and_what_is_new_is_there_although_the_count_is_equal(
+    ledger: Stack, console: Open
+) -> None:
+    rejected(ledger, "m-a")
+    sent_back = unstart(ledger, '{"message_id": "u-a"}')
+    client = console(ledger)
+    for path in ("/", "/dead-letters", "/unstarted", "/messages"):
+        assert "-a" in client.get(path).text, path
+    assert decide(ledger, "m-a", "reject", "by the command line").decided
+    rejected(ledger, "m-b")
+    purge(ledger, "unstarted_queue", sent_back)
+    entry = unstart(ledger, '{"message_id": "u-b"}', "too_large")
+    client.expire()
+    first = client.get("/waiting")
+    assert [cells[-1] for cells in first.rows] == ["m-b", "u-b"]
+    assert [cells[0] for cells in first.rows] == ["refused by the function", "too large"]
+    assert [cells[1] for cells in client.get("/dead-letters").rows] == ["m-b"]
+    assert [cells[1] for cells in client.get("/unstarted").rows] == ["u-b"]
+    assert client.get("/unstarted/entry", entry=sent_back).status == 404
+    assert client.get("/unstarted/entry", entry=entry).status == 200
+    rows = {cells[0]: cells[1] for cells in client.get("/messages").rows}
+    assert rows["m-a"] == "rejected by hand"
+    assert rows["m-b"].startswith("waiting for decision refused by the function")
+    assert client.get("/message", id="m-a").actions == []
+    assert "reject" in client.get("/message", id="m-b").actions
+
+
+def purge(stack: Stack, queue: str, sqs_id: str) -> None:
+    """Somebody takes one message away."""
+    url = getattr(stack, queue)
+    for one in stack.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]:
+        handle: Any = {"QueueUrl": url, "ReceiptHandle": one["ReceiptHandle"]}
+        if one["MessageId"] == sqs_id:
+            stack.sqs.delete_message(**handle)
+        else:
+            stack.sqs.change_message_visibility(**handle, VisibilityTimeout=0)
+
+
+def test_the_form_of_a_message_page_stays_where_another_reader_holds_its_letter(
+    ledger: Stack, console: Open
+) -> None:
+    rejected(ledger)
+    client = console(ledger)
+    form = client.get("/message/now", id="m-1").fields
+    held = ledger.sqs.receive_message(QueueUrl=ledger.dead_letter_queue)["Messages"]
+    client.read_queues()
+    assert client.letters.entries == []
+    assert client.get("/message/now", id="m-1").fields == form
+    ledger.sqs.delete_message(
+        QueueUrl=ledger.dead_letter_queue, ReceiptHandle=held[0]["ReceiptHandle"]
+    )
+    client.read_queues()
+    assert "key" not in client.get("/message/now", id="m-1").fields, "it is gone"
+
+
+def test_another_form_is_not_needed_for_the_same_letter_until_it_was_sent(
+    ledger: Stack, console: Open
+) -> None:
+    rejected(ledger)
+    client = console(ledger)
+    keys = {client.get("/message/now", id="m-1").fields["key"][0] for _ in range(3)}
+    client.read_queues()
+    keys |= {client.get("/message/now", id="m-1").fields["key"][0]}
+    (key,) = keys
+    assert client.post("/dead-letters/decide", key=key, action="reject", note="why").status == 303
+    client.finish()
+    assert client.post("/dead-letters/decide", key=key, action="retry").headers["location"] == (
+        "/jobs/1"
+    )
+    assert client.context.forms.shown(key) is None
+
+
+def test_of_an_earlier_attempt_no_letter_is_shown_as_the_one_that_waits(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a long queue, which is not read again by itself."""
+    rejected(ledger)
+    client = console(ledger)
+    monkeypatch.setattr(module, "SMALL", 0)
+    assert decide(ledger, "m-1", "retry").decided
+    dead(ledger, "m-1", 1, reason="outcome_unknown")
+    ledger.dynamodb.update_item(
+        TableName=ledger.fingerprints_table,
+        Key={"message_id": {"S": "m-1"}},
+        UpdateExpression="SET updated = :at, consumption_count = :one",
+        ExpressionAttributeValues={":at": {"S": "2026-01-31T09:30:00Z"}, ":one": {"N": "1"}},
+    )
+    client.expire()
+    page = client.get("/message", id="m-1")
+    assert "no such practice" not in page.text
+    assert "key" not in page.fields
+
+
+def test_what_the_log_said_long_ago_is_read_anew_when_its_page_is_opened(
+    ledger: Stack, console: Open
+) -> None:
+    rejected(ledger)
+    client = console(ledger)
+    again = 'id="log-again"'
+    assert again in client.get("/message/log", id="m-1").text
+    assert "The log was read at" in client.get("/message/now", id="m-1").text
+    assert again not in client.get("/message", id="m-1").text
