@@ -1,7 +1,7 @@
 """Which lines of a log a subscription's filter pattern lets through, as CloudWatch Logs decides it.
 
-Source: "Filter pattern syntax", Amazon CloudWatch Logs User Guide. Of patterns for JSON: comparisons
-by `=` and `!=`, joined by `&&` or by `||`. What else a pattern may hold is refused, not guessed.
+Source: "Filter pattern syntax", Amazon CloudWatch Logs User Guide. Of patterns for JSON:
+comparisons by `=` and `!=`, joined by `&&` or by `||`. What else a pattern may hold is refused.
 """
 
 import json
