@@ -92,6 +92,7 @@ def test_what_fails_is_tried_for_hours_because_each_try_calls_the_provider(
     def closed(*_: Any) -> Any:
         raise NotPerformed("closed")
 
+    monkeypatch.setattr(batch.logger.registered_handler, "stream", io.StringIO())
     monkeypatch.setattr(AppointmentBook, "perform", closed)
     monkeypatch.setattr(AppointmentBook, "perform_fenced", closed)
     waits: list[float] = []
