@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from botocore.exceptions import ClientError
 
-from actonce.operate.pausing import Pause, feeds, pause, resume
-from actonce.queues.queue_state import find_pause
+from actonce.operate.pausing import feeds, pause, resume
+from actonce.queues.queue_state import Pause, find_pause
 from actonce.stack.clients import Stack
 from tests.support.stacks import NOW, fed, forbid
 
