@@ -94,3 +94,38 @@ def test_a_rule_of_the_example_writes_json_of_an_event_and_nothing_that_others_c
     else:
         assert {"title", "description", "source"} <= written.keys()
         assert json.loads(written["operationalData"]["/aws/dedup"]["value"])["dedupString"]
+
+
+SHAPES = asl.PROJECT / "tests" / "pipeline" / "shapes"
+MACHINE = "arn:aws:states:eu-central-1:123456789012:stateMachine:ProcessMessage"
+OTHER = MACHINE.replace("ProcessMessage", "other")
+
+
+def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
+    """As EventBridge: each field has one of its values, and of `$or` one pattern matches.
+
+    What else a pattern may say of a value is refused.
+    """
+    for name, wanted in pattern.items():
+        if name == "$or":
+            is_there = any(matches(one, event) for one in wanted)
+        elif isinstance(wanted, dict):
+            is_there = matches(wanted, event.get(name) or {})
+        else:
+            assert all(isinstance(one, str) for one in wanted), wanted
+            is_there = event.get(name) in wanted
+        if not is_there:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("status", ["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"])
+def test_each_change_of_an_execution_of_ours_is_recorded_and_of_no_other(status: str) -> None:
+    (rule,) = of_type(load(asl.PROJECT / "records.yaml"), "AWS::Events::Rule").values()
+    text = json.dumps(rule["Properties"]["EventPattern"])
+    pattern = json.loads(text.replace(json.dumps({"Ref": "ProcessMessageArn"}), f'"{MACHINE}"'))
+    event = json.loads((SHAPES / "eventbridge_running.json").read_text())
+    event["detail"] |= {"status": status}
+    assert matches(pattern, event)
+    event["detail"] |= {"stateMachineArn": OTHER}
+    assert not matches(pattern, event)

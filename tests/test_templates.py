@@ -437,6 +437,7 @@ def test_no_outage_of_a_day_is_received_away_and_each_delivery_is_answered_for(f
         for event in one["Properties"].get("Events", {}).values()
     )
     assert event["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert "FilterCriteria" not in event  # Lambda deletes what a filter does not match
     assert event["BatchSize"] == LARGEST_BATCH  # it is handled side by side
     assert event["ScalingConfig"] == {"MaximumConcurrency": {"Ref": "MaximumConcurrency"}}
 

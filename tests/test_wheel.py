@@ -186,10 +186,13 @@ def test_without_an_extra_it_is_the_operators_and_producers_command_line(
 
 
 def test_a_command_that_needs_more_is_one_sentence_that_says_what(installed: Installed) -> None:
-    answer = installed.run("actonce", "demo")
-    assert (answer.returncode, answer.stdout) == (2, "")
-    assert len(answer.stderr.splitlines()) == 1
-    assert "pip install 'path/to/your/clone/of/actonce[embedded]'" in answer.stderr
+    for name, one in COMMANDS.items():
+        if one.extra is not None:
+            answer = installed.run("actonce", *name.split())
+            assert (answer.returncode, answer.stdout) == (2, "")
+            assert len(answer.stderr.splitlines()) == 1
+            wanted = f"pip install 'path/to/your/clone/of/actonce[{one.extra}]'"
+            assert wanted in answer.stderr
 
 
 def test_the_audits_package_is_the_clones(installed: Installed, tmp_path: Path) -> None:

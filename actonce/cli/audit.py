@@ -1,6 +1,7 @@
 """`actonce audit`: what happened to each message, by the records that each part wrote."""
 
 import importlib
+import os
 from datetime import date
 from enum import StrEnum
 from hashlib import sha256
@@ -14,6 +15,7 @@ from actonce.records import audit_package
 from actonce.records.audit_listing import COUNTED, NUMBERS, message_ids, named
 from actonce.records.audit_summary import read_summary
 from actonce.stack.endpoint import Chosen
+from actonce.stack.extras import require
 from actonce.stack.target import find_aws
 from actonce.terminal import output as console
 from actonce.terminal.days import HELP as DAY_HELP
@@ -141,6 +143,8 @@ def audit(
     if list_ is not None:
         _list(list_, out or f"{records.rstrip('/')}/audit", span, json=json)
         return
+    if os.environ.get("SPARK_REMOTE"):
+        require("pipeline", "actonce audit with SPARK_REMOTE")
     # Spark takes a second to import, and no other command needs it.
     job = importlib.import_module("pipeline.audit.job")
     places = importlib.import_module("pipeline.audit.reading.places")

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from datetime import date
-from importlib.util import find_spec
 from pathlib import Path
 
-from actonce.stack.extras import install
+from actonce.stack.extras import require
 from actonce.terminal.errors import Failed, WrongUse
 from pipeline.audit.judging.verdict_names import VERDICTS
 
@@ -54,8 +53,7 @@ def message_ids(results: str, number: str, days: tuple[date, date] | None) -> It
         raise WrongUse(
             f"{results} holds no messages/: name the folder that an audit wrote (--out)."
         )
-    if find_spec("pyarrow") is None:
-        raise WrongUse(f"--list needs pyarrow, which is not installed: {install('pipeline')}")
+    require("pipeline", "actonce audit --list")
     try:
         for day in sorted(folder.glob("day=*")):
             name = date.fromisoformat(day.name.removeprefix("day="))

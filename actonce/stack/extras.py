@@ -19,8 +19,7 @@ MODULES = {
     ),
     "console": ("jinja2", "starlette", "uvicorn"),
     "audit": ("jinja2", "pyspark"),
-    # A backfill can do without what Spark wants in Python only for some archives.
-    "pipeline": ("pyspark",),
+    "pipeline": ("pandas", "pyarrow", "pyspark"),
 }
 """By the extras of pyproject.toml, the modules without which their commands cannot begin."""
 

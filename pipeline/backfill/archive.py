@@ -131,6 +131,10 @@ def _csv_rows(lines: "_Lines") -> Iterator[Row]:
         except (BadRow, csv.Error) as error:
             problem = str(error) if isinstance(error, BadRow) else f"It is not CSV: {error}."
             yield Row(line, None, problem)
+            # An open quote takes in the lines behind it; each may have been a row.
+            within = f"It is in the row that begins on line {line}, which cannot be read."
+            for number in range(line + 1, lines.number + 1):
+                yield Row(number, None, within)
         else:
             yield Row(line, dict(zip(header, values, strict=True)))
 

@@ -76,6 +76,24 @@ def test_what_is_deleted_is_gone_and_the_rest_is_given_back(moto_stack: Stack) -
     assert left(moto_stack) == ["body 3", "body 9"]
 
 
+def test_what_came_again_is_deleted_by_the_handle_that_it_came_with_last(
+    moto_stack: Stack,
+) -> None:
+    """By an older one SQS may say that it did, and delete nothing."""
+    fill(moto_stack, 1)
+    used: list[str] = []
+    moto_stack.sqs.meta.events.register(
+        "provide-client-params.sqs.DeleteMessageBatch",
+        lambda params, **_: used.extend(one["ReceiptHandle"] for one in params["Entries"]),
+    )
+    with reader(moto_stack) as queue:
+        (first,) = queue.messages()
+        give_back(moto_stack.sqs, moto_stack.unstarted_queue, [first.receipt_handle])
+        (again,) = queue._take(0, hold=30, most=10)
+        queue.delete([first])
+    assert used == [again.receipt_handle] != [first.receipt_handle]
+
+
 def test_an_early_end_gives_everything_back(moto_stack: Stack) -> None:
     fill(moto_stack, 15)
     with contextlib.suppress(RuntimeError), reader(moto_stack) as queue:

@@ -19,7 +19,7 @@ from actonce.messages.unstarted import Unstarted, unstarted
 from actonce.operate import discarding
 from actonce.operate.bulk import BulkResult
 from actonce.operate.discarding import BulkDiscard
-from actonce.operate.sending_back import BulkSendBack, attributes_to_send
+from actonce.operate.sending_back import BulkSendBack, attributes_again, attributes_to_send
 from actonce.queues import scan
 from actonce.queues.scan import Queued, event_form, sqs_form
 from actonce.stack.clients import Stack
@@ -229,3 +229,12 @@ def test_nothing_is_written_behind_a_line_that_was_cut_off(
         with pytest.raises(Failed, match="No space left"):
             work.run()
     assert (len(lying(moto_stack).entries), len(file.read_bytes())) == (30, 50)
+
+
+def test_of_two_ids_the_one_that_the_message_id_comes_from_has_the_room() -> None:
+    own = {f"a{n}": {"dataType": "String", "stringValue": "x"} for n in range(9)}
+    ids: dict[str, str | None] = {"source_message_id": "sqs-1", "source_deduplication_id": "d-1"}
+    for message_id, kept in (("d-1", "source_deduplication_id"), ("sqs-1", "source_message_id")):
+        told = attributes_again("{}", own, ids, message_id)
+        assert told is not None
+        assert told.keys() - own.keys() == {kept}

@@ -45,13 +45,22 @@ def test_bad_json_lines_do_not_hide_the_others(tmp_path: Path) -> None:
 def test_bad_csv_rows_do_not_hide_the_others(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     found = problems(path, b'a,b\n1\n1,2,3\n"x"y,2\n\xff,1\n1,"u\nv"w\n5,6\n7,"8\n')
-    assert list(found) == [2, 3, 4, 5, 6, 9]
+    assert list(found) == [2, 3, 4, 5, 6, 7, 9]
     assert "1 fields, and the first line names 2" in found[2]
     assert "not UTF-8" in found[5]
     assert "It is not CSV" in found[9]  # an open quote is told where it begins
     assert [row.line for row in rows_of(path) if row.fields] == [8]
     assert rows(path, b"") == []
     assert columns_of(path) is None
+
+
+@pytest.mark.parametrize("end", [b"", b'9,"q"\n', b"9,\xff\n"])
+def test_each_line_behind_an_open_quote_is_named(tmp_path: Path, end: bytes) -> None:
+    lines = b"".join(b"%d,x\n" % number for number in range(2000))
+    found = problems(tmp_path / "x.csv", b'a,b\n0,"x\n' + lines + end)
+    assert list(found) == list(range(2, 2003 + bool(end)))
+    assert "It is not CSV" in found[2] or "not UTF-8" in found[2]
+    assert found[3] == "It is in the row that begins on line 2, which cannot be read."
 
 
 @pytest.mark.parametrize("cut", [1, 300])

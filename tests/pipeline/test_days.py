@@ -17,9 +17,18 @@ from pipeline.audit.results.summary import known_by
 from pipeline.audit.times import midnight
 from pipeline.spark.session import BRIEF
 from tests.pipeline.nights import audited, rows_of
-from tests.pipeline.streams_on_disk import DAY, at, delivery, effect, performed, write
+from tests.pipeline.streams_on_disk import (
+    DAY,
+    at,
+    delivery,
+    effect,
+    line_of,
+    performed,
+    put,
+    write,
+)
 
-NEXT_DAY, A_WEEK_LATER = "2026-02-01", "2026-02-07"
+NEXT_DAY, DAY_AFTER, A_WEEK_LATER = "2026-02-01", "2026-02-02", "2026-02-07"
 TESTS = Path(__file__).parent
 
 
@@ -58,6 +67,26 @@ def test_a_day_run_again_takes_the_place_of_that_day_and_leaves_others_alone(
     assert summary["exit_status"] == 3
     assert [row["message_id"] for row in rows(root)] == ["two"]
     assert quarantined(root) == []
+
+
+def test_a_day_has_what_was_written_of_it_later_and_tells_what_came_late_to_another(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """As Firehose puts a record into the folder of the day on which it arrived."""
+    root = write(tmp_path, [*performed("old"), *performed("new", 5, NEXT_DAY)])
+    last = [line_of(*one) + "\n" for one in performed("last", 86_399, NEXT_DAY)]
+    for (stream, _), line in zip(performed("last"), last, strict=True):
+        put(root, stream, f"{stream}.jsonl", line.encode(), DAY_AFTER)
+    again = line_of(*effect("old", at(86_399), "appointment-again"))
+    put(root, "effects", "late.jsonl", again.encode(), NEXT_DAY)
+    put(root, "sent", "torn.jsonl", b"no record", NEXT_DAY)
+
+    told = audited(spark, root, day=NEXT_DAY)
+
+    assert {row["message_id"] for row in rows(root)} == {"new", "last"}
+    assert told["verdicts"]["performed_once"] == 2
+    assert (told["late_days"], told["late_alarms"]) == ([DAY], [DAY])
+    assert told["quarantine"]["by_reason"] == {"corrupt_line": 1}
 
 
 @pytest.mark.long

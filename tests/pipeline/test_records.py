@@ -252,6 +252,19 @@ def test_an_output_that_nobody_can_read_tells_no_outcome(output: str) -> None:
     assert told(event(**ended), "executions") == [(None, "corrupt_line")]
 
 
+def test_an_execution_s_record_is_of_when_its_status_changed() -> None:
+    began, again, ended = (1_769_817_600_000 + hours * 3_600_000 for hours in range(3))
+    times = {"startDate": began, "redriveDate": None, "stopDate": None}
+    for changed, moment in (
+        ({}, began),
+        ({"status": "FAILED", "stopDate": ended}, ended),
+        ({"redriveDate": again}, again),
+        ({"status": "SUCCEEDED", "redriveDate": again, "stopDate": ended}, ended),
+    ):
+        (one,) = rows(event(**times | changed), "executions")
+        assert one["at"] == moment
+
+
 HASHED = "sha256-" + "0" * 64
 
 

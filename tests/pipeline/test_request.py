@@ -4,7 +4,7 @@ import errno
 import io
 import sys
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,13 @@ from tests.pipeline.streams_on_disk import DAY, performed, write
 def test_what_cannot_be_asked_for_is_refused(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(CannotAudit, match=said):
         requested("records", **asked)
+
+
+def test_a_moment_without_a_zone_is_of_utc_wherever_the_machine_is() -> None:
+    nine = datetime(2026, 1, 31, 9, tzinfo=UTC)
+    assert nine.astimezone().utcoffset(), "this machine is on UTC: see tests/conftest.py"
+    for text in ("2026-01-31T09:00:00", "2026-01-31T09:00Z", "2026-01-31T05:30-03:30"):
+        assert requested("records", as_of=text).as_of == nine
 
 
 def test_days_out_of_reach_are_not_read(tmp_path: Path) -> None:

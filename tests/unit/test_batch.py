@@ -1,5 +1,6 @@
 """A batch of deliveries: what is handled side by side, what in turn, and what comes back when."""
 
+import math
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -175,3 +176,11 @@ def test_it_comes_back_after_seconds_then_later_each_time_and_at_last_a_quarter_
     assert sum(waits) > 6 * 24 * 3600
     if growth == START_BACKOFF_GROWTH:  # a small part of how long it has waited
         assert all(waits[n] <= 0.1 * sum(waits[:n]) + 4.001 for n in range(4, 60))
+
+
+@pytest.mark.parametrize("growth", [START_BACKOFF_GROWTH, EFFECT_BACKOFF_GROWTH])
+def test_what_fails_again_waits_longer_by_the_growth_of_its_batch(growth: float) -> None:
+    sqs = Sqs()
+    failed = record(1, ApproximateReceiveCount="5")
+    Batch(failing(1), sqs, "url", growth=growth, chance=lambda: 1.0).handle({"Records": [failed]})  # type: ignore[arg-type]
+    assert sqs.calls == [{"handle-1": math.ceil(seconds_until_back(5, 1.0, growth))}]

@@ -19,11 +19,17 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 
+from tests.support.asl import PROJECT
 from tests.support.deliveries import sqs_record
+from tests.support.log_filter import lets_through
 from tests.support.metrics import Metric, told_metrics
 from tests.support.moto_aws import MotoAws
+from tests.template import load, of_type
 
 GOOD = {"message_id": "good", "secret": "carried along"}
+(SUBSCRIPTION,) = of_type(load(PROJECT / "records.yaml"), "AWS::Logs::SubscriptionFilter").values()
+KEPT = SUBSCRIPTION["Properties"]["FilterPattern"]
+"""Which lines are kept as records."""
 
 
 class Handled:
@@ -38,6 +44,8 @@ class Handled:
         self.text = text
         lines = [json.loads(line) for line in text.splitlines()]
         deliveries = [line for line in lines if line.get("stream") == "deliveries"]
+        kept = [line for line in text.splitlines() if lets_through(KEPT, line)]
+        assert [json.loads(line) for line in kept] == deliveries
         self.ends = {line["sqs_message_id"]: line["end"] for line in deliveries}
         assert len(self.ends) == len(deliveries)
         self.counts: Counter[str] = Counter()

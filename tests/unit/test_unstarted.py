@@ -108,3 +108,14 @@ def test_beside_a_body_of_nearly_a_mebibyte_it_goes_as_it_came(aws: MotoAws) -> 
     assert set(message["MessageAttributes"]) == {"tenant", "picture"}
     assert message["MessageAttributes"]["picture"]["BinaryValue"] == b"\x00\x01\x02"
     assert message["MessageAttributes"]["tenant"]["StringValue"] == "a"
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_it_goes_with_its_reason_up_to_the_last_byte_that_sqs_takes(
+    aws: MotoAws, more: int
+) -> None:
+    with_reason = unstarted_attributes(delivery(""), REFUSAL)
+    counted = (text for name, one in with_reason.items() for text in (name, *one.values()))
+    room = LARGEST_MESSAGE - sum(len(text.encode()) for text in counted)
+    message = handed_on(aws, delivery("x" * (room + more)))
+    assert ("reason" in message.get("MessageAttributes", {})) is (more == 0)

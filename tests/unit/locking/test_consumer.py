@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from actonce_core.effect import NotPerformed, Rejected
 from actonce_core.locking.consumer import Consumer
@@ -32,6 +33,7 @@ class Case:
 
     def __init__(self, way: str, aws: MotoAws) -> None:
         self.way, self.aws = way, aws
+        self.letters_go_to = aws.dead_letter_queue
         self.fails: Callable[[], Exception] | None = None
         self.find_fails = False
         self.found: dict[str, Any] | None = None
@@ -54,7 +56,7 @@ class Case:
             locks=Machine(now=at).locks(self.way, self.aws),
             effect=self,
             unstarted=UnstartedQueue(self.aws.sqs, self.aws.unstarted_queue),
-            dead_letters=DeadLetterQueue(self.aws.sqs, self.aws.dead_letter_queue),
+            dead_letters=DeadLetterQueue(self.aws.sqs, self.letters_go_to),
             lock_timeout=LOCK_TIMEOUT,
             max_rounds=self.max_rounds,
             max_retries=MAX_RETRIES,
@@ -105,6 +107,15 @@ def test_a_rejected_message_is_one_at_once_and_tried_again_if_that_is_decided(ca
     case.retry(letter)
     assert case.consume(OVER).outcome is Start.STARTED
     assert case.aws.ledger_row("m")["outcome"] == "performed"
+
+
+def test_a_letter_that_was_not_posted_leaves_its_message_to_the_next_delivery(case: Case) -> None:
+    case.fails = lambda: Rejected("there is no practice")
+    case.letters_go_to = f"{case.aws.dead_letter_queue}-that-is-not-there"
+    with pytest.raises(ClientError):
+        case.consume()
+    case.letters_go_to = case.aws.dead_letter_queue
+    assert case.letter(OVER)["reason"] == "rejected"
 
 
 def crash() -> Exception:

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from actonce_core import batch
+from actonce_core.backoff import seconds_until_back
+from actonce_core.effect import NotPerformed
+from actonce_core.locking.consumer import MAX_RETRIES
 from appointments import AppointmentBook
 from tests.support.deliveries import sqs_record
 from tests.support.event_cases import read_event
@@ -50,12 +53,57 @@ def test_an_effect_s_exception_is_logged_by_its_type_alone(
         ("lease", "STRATEGY", "hope", "STRATEGY is 'hope'"),
         # A lease that has no time for a takeover.
         ("lease", "FUNCTION_TIMEOUT_SECONDS", "30", "48 s"),
+        # Nor has one whose effect is a function, which may run for its own time-out besides.
+        ("lease", "EFFECT_FUNCTION_ARN", "cards", "63 s"),
     ],
     indirect=["consumer"],
 )
 def test_a_set_up_that_cannot_work_stops_the_function(
     consumer: ModuleType, variable: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("EFFECT_TIMEOUT_SECONDS", "15")
     monkeypatch.setenv(variable, value)
     with pytest.raises(ValueError, match=said):
         consumer.handler(read_event("one_message"), None)
+
+
+@pytest.mark.parametrize("consumer", ["ledger"], indirect=True)
+@pytest.mark.parametrize(("function", "straggles"), [("", 30), ("cards", 30 + 15)])
+def test_nobody_takes_a_message_over_while_a_function_that_was_called_may_still_run(
+    consumer: ModuleType,
+    aws: MotoAws,
+    function: str,
+    straggles: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EFFECT_FUNCTION_ARN", function)
+    monkeypatch.setenv("EFFECT_TIMEOUT_SECONDS", "15")
+    locks, seconds = consumer._locks(aws.dynamodb)
+    attempt = locks.acquire_processing_lock("m", seconds, fingerprint="0" * 64)
+    assert seconds == 60 + straggles
+    # It begins within the invocation; then as much is left as may go on after that.
+    assert attempt.may_begin_until - locks.host.monotonic() <= 60
+
+
+@pytest.mark.parametrize("consumer", ["ledger"], indirect=True)
+def test_what_fails_is_tried_for_hours_because_each_try_calls_the_provider(
+    consumer: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*_: Any) -> Any:
+        raise NotPerformed("closed")
+
+    monkeypatch.setattr(batch.logger.registered_handler, "stream", io.StringIO())
+    monkeypatch.setattr(AppointmentBook, "perform", closed)
+    monkeypatch.setattr(AppointmentBook, "perform_fenced", closed)
+    waits: list[float] = []
+
+    def noted(*how: Any) -> float:
+        waits.append(seconds_until_back(*how))
+        return waits[-1]
+
+    monkeypatch.setattr(batch, "seconds_until_back", noted)
+    for received in range(1, MAX_RETRIES + 1):
+        again = {"ApproximateReceiveCount": str(received)}
+        consumer.handler({"Records": [sqs_record({"message_id": "m"}, attributes=again)]}, None)
+    assert len(waits) == MAX_RETRIES
+    assert sum(waits) > 2 * 3600
