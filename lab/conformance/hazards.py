@@ -201,6 +201,7 @@ _ANY = (
     Hazard.EFFECT_LATE,
     Hazard.EFFECT_OUTLIVES,
     Hazard.EFFECT_HANGS,
+    Hazard.LEFT_RUNNING,
     Hazard.DEPLOYED,
     Hazard.ABORTED,
 )
@@ -282,6 +283,13 @@ SCENARIOS = (
         "A process stands still before any step, for 20 s, 40 s, 50 s or 10 minutes, and then "
         "goes on.",
         ONCE_OR_TWICE, (Hazard.PAUSE,), pauses=(20_000, 40_000, 50_000, LONG_PAUSE),
+    ),
+    Scenario(
+        "frozen", "a frozen sandbox",
+        "The call that the effect makes goes on when its caller has given up and raised an error; "
+        "it is frozen with the sandbox, and goes on at a later invocation there; sent again ten "
+        "minutes later.",
+        Sent(again=(10 * MINUTE,)), (Hazard.LEFT_RUNNING,),
     ),
     Scenario(
         "clock-ahead", "clock 5 minutes ahead",
