@@ -84,6 +84,8 @@ class Settings:
         settle: seconds after which a second look-up must give the same answer as the first.
         rejected: a body that it rejects; None if that is not tried.
         not_performed: a body for which it raises NotPerformed; None if that is not tried.
+        slow: a body for which its provider answers later than it waits; None if there is none:
+            then its connections are slow, if its process is Python.
     """
 
     body: Any
@@ -92,6 +94,7 @@ class Settings:
     settle: float = 1.0
     rejected: Any = None
     not_performed: Any = None
+    slow: Any = None
 
 
 class _Broken(Exception):
@@ -159,13 +162,17 @@ class Trial:
         return f"{self._ids}-{self._counter}-{end}"
 
     def perform(
-        self, message_id: str, body: Any = None, kill: float | None = None, attempt: int = 1
+        self,
+        message_id: str,
+        body: Any = None,
+        kill: float | None = None,
+        attempt: int = 1,
+        slow: float = 0.0,
     ) -> Answer:
         """Ask the effect to perform."""
         asked = self.settings.body if body is None else body
-        return self.performed(
-            message_id, self.caller.call(perform_event(message_id, asked, attempt), kill), kill
-        )
+        raw = self.caller.call(perform_event(message_id, asked, attempt), kill, slow)
+        return self.performed(message_id, raw, kill)
 
     def performed(self, message_id: str, raw: CallResult, kill: float | None = None) -> Answer:
         """Read the answer to performing."""
@@ -467,6 +474,30 @@ def _in_time(trial: Trial) -> str:
     took, allowed = trial.longest, trial.settings.timeout
     trial.must(took <= allowed, f"perform took {took:.1f} s, and has {allowed:g} s")
     return f"{took:.2f} s of {allowed:g} s" + (": more than half" if took > allowed / 2 else "")
+
+
+@_check(
+    "Have the client's own time-out, or a signal, abort the request, or end the process. What goes "
+    "on is frozen with Lambda's sandbox, and acts when that is thawed, after find has said no."
+)
+def _slow_provider(trial: Trial) -> str:
+    """What it gives up, because its provider is slow, does not happen after its answer."""
+    body, seconds = trial.settings.slow, trial.settings.timeout / 2
+    found: list[Outcome] = []
+    for is_killed in (True, False):  # what its provider does by itself, it does in both
+        trial.caller.renew()  # none of its connections is there yet
+        told = trial.perform(trial.new_id("slow"), body, slow=0.0 if body else seconds)
+        took = told.raw.seconds
+        if told.said is Outcome.PERFORMED:
+            if not body and took < seconds:
+                raise _Untried("nothing here slows its provider: give a body that does with --slow")
+            return f"it waits {took:.1f} s"
+        if is_killed:
+            trial.caller.renew()
+        trial.caller.wait(max(trial.settings.margin, seconds))
+        found.append(trial.look(told.message_id).said)
+    trial.must(found[0] is found[1], "The first one's process was killed after its answer")
+    return f"it waits {took:.1f} s, and gives up"
 
 
 @_check(looks=False, kept=Status.TOLD)
