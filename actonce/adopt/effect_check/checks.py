@@ -31,6 +31,7 @@ from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
 
 SIDE_BY_SIDE = 2
 REPEATS = 3
+MOST_SLOW_SECONDS = 10.0
 ODD = (
     "blanks  inside",
     "quotes\"'`and\\backslashes",
@@ -162,17 +163,13 @@ class Trial:
         return f"{self._ids}-{self._counter}-{end}"
 
     def perform(
-        self,
-        message_id: str,
-        body: Any = None,
-        kill: float | None = None,
-        attempt: int = 1,
-        slow: float = 0.0,
+        self, message_id: str, body: Any = None, kill: float | None = None, attempt: int = 1
     ) -> Answer:
         """Ask the effect to perform."""
         asked = self.settings.body if body is None else body
-        raw = self.caller.call(perform_event(message_id, asked, attempt), kill, slow)
-        return self.performed(message_id, raw, kill)
+        return self.performed(
+            message_id, self.caller.call(perform_event(message_id, asked, attempt), kill), kill
+        )
 
     def performed(self, message_id: str, raw: CallResult, kill: float | None = None) -> Answer:
         """Read the answer to performing."""
@@ -482,20 +479,22 @@ def _in_time(trial: Trial) -> str:
 )
 def _slow_provider(trial: Trial) -> str:
     """What it gives up, because its provider is slow, does not happen after its answer."""
-    body, seconds = trial.settings.slow, trial.settings.timeout / 2
+    settings, seconds = trial.settings, min(trial.settings.timeout / 2, MOST_SLOW_SECONDS)
+    body, delay = (settings.body, seconds) if settings.slow is None else (settings.slow, 0.0)
     found: list[Outcome] = []
     for is_killed in (True, False):  # what its provider does by itself, it does in both
         trial.caller.renew()  # none of its connections is there yet
-        told = trial.perform(trial.new_id("slow"), body, slow=0.0 if body else seconds)
-        took = told.raw.seconds
+        message_id = trial.new_id("slow")
+        raw = trial.caller.call(perform_event(message_id, body), slow=delay)
+        told, took = trial.performed(message_id, raw), raw.seconds
         if told.said is Outcome.PERFORMED:
-            if not body and took < seconds:
+            if took < delay:
                 raise _Untried("nothing here slows its provider: give a body that does with --slow")
             return f"it waits {took:.1f} s"
         if is_killed:
             trial.caller.renew()
-        trial.caller.wait(max(trial.settings.margin, seconds))
-        found.append(trial.look(told.message_id).said)
+        trial.caller.wait(max(settings.margin, seconds))
+        found.append(trial.look(message_id).said)
     trial.must(found[0] is found[1], "The first one's process was killed after its answer")
     return f"it waits {took:.1f} s, and gives up"
 
