@@ -39,7 +39,7 @@ STACK = Stack(
     "actonce",
     {
         "AlarmTopicArn": TOPIC,
-        "AppointmentsTableName": "appointments",
+        "EffectsTableName": "appointments",
         "ProcessMessageArn": "arn:aws:states:us-east-1:123456789012:stateMachine:m",
         "RequestsQueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/requests",
         "StarterFunctionName": "starter",
@@ -279,9 +279,9 @@ LISTINGS: dict[Site, Listing | str] = {
         seen=lambda _: names(Bucket(STACK.aws.client("s3"), "records", "").files(), "below"),
         both=["a", "b"],
     ),
-    ("actonce/stack/clients.py", "_resources", "list_stack_resources"): listing(
+    ("actonce/stack/clients.py", "resources_of", "list_stack_resources"): listing(
         *map(resource, "ab"),
-        seen=lambda _: list(clients._resources(STACK.aws, "actonce", {"T"})),
+        seen=lambda _: list(clients.resources_of(STACK.aws, "actonce", {"T"})),
         both=["a", "b"],
     ),
     ("actonce/stack/clients.py", "described", "describe_stacks"): ONE,

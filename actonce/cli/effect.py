@@ -51,6 +51,10 @@ def check(
         str | None,
         typer.Option(metavar="JSON", help="One that it says did not happen, or @FILE."),
     ] = None,
+    slow: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="One whose provider it does not wait for, or @FILE."),
+    ] = None,
     margin: Annotated[
         float,
         typer.Option(
@@ -78,8 +82,8 @@ def check(
 
         actonce effect check --body @card.json --rejected '{}' --json --yes
     """
-    asked, rejects, refuses = (
-        None if text is None else body_from(text) for text in (body, rejected, not_performed)
+    asked, rejects, refuses, slows = (
+        None if text is None else body_from(text) for text in (body, rejected, not_performed, slow)
     )
     if not yes:
         often = "The effect is performed for real, some 40 times"
@@ -87,7 +91,7 @@ def check(
     function, timeout = _deployed(stack_name)
     if body is None:
         asked = sample_body(Path.cwd())
-    settings = Settings(asked, timeout, margin, 2 * margin, rejects, refuses)
+    settings = Settings(asked, timeout, margin, 2 * margin, rejects, refuses, slows)
     found = []
     for one in Trial(function, settings).run():
         found.append(one)

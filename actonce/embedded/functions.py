@@ -113,7 +113,7 @@ def kill(state: State) -> int:
 
 
 def _of_functions(state: State) -> set[int]:
-    """Process ids of the functions' living `enter` processes, with which their forks end."""
+    """Process ids of the functions' living processes; a fork ends with its `enter` process."""
     listing = subprocess.run(
         ["ps", "-ww", "-eo", "pid=,pgid=,stat=,command="],
         capture_output=True,
@@ -126,5 +126,5 @@ def _of_functions(state: State) -> set[int]:
         for pid, group, status, command in lines
         if int(group) == state.pid
         and not status.startswith("Z")
-        and "function_processes.py enter" in command
+        and ("function_processes.py enter" in command or command.endswith("/_worker.js"))
     }

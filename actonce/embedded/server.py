@@ -8,6 +8,7 @@ first, and tests/embedded/test_ministack_gaps.py says when it can go.
 
 import contextlib
 import functools
+import json
 import os
 import signal
 import sys
@@ -157,21 +158,23 @@ def add_bootstrap(bootstrap: Path, unpack: Function, code: bytes) -> Any:
     return folder
 
 
-_NAME_ENDS = "\0"
+_THROWN = "\0thrown"
 
 
 def name_errors(execute: Function, function: dict[str, Any], *arguments: Any) -> Any:
     """Have an error of a function in Python or Node known by its name, as AWS's runtimes tell it.
 
-    MiniStack's own runtimes call whatever a function raises or throws `Runtime.HandlerError`.
+    MiniStack's own runtimes call whatever a function raises or throws `Runtime.HandlerError`, and
+    end a process in Node that threw, with what it has left running; on AWS the sandbox stays.
     """
     if _is_python(function.get("config") or function):
         return lambda_svc._execute_function_provided_warm(function, *arguments)  # noqa: SLF001
     result = execute(function, *arguments)
-    if result.get("error"):
-        name, is_named, message = result["body"]["errorMessage"].partition(_NAME_ENDS)
-        if is_named:
-            result["body"] |= {"errorType": name, "errorMessage": message}
+    body = result.get("body")
+    if isinstance(body, dict) and _THROWN in body:
+        name, message, trace = body[_THROWN]
+        body = {"errorType": name or "Runtime.HandlerError", "errorMessage": message}
+        return result | {"error": True, "body": body, "log": f"{result.get('log', '')}\n{trace}"}
     return result
 
 
@@ -208,8 +211,9 @@ def close_gaps(bootstrap: Path) -> None:
         handlers[kind][operation] = functools.partial(handler, handlers[kind][operation])
     script = workers._NODEJS_WORKER_SCRIPT  # noqa: SLF001
     for error, message in (("err", "String(err.message || err)"), ("e", "e.message")):
-        named = f'({error}.name ? {error}.name + "\\0" : "") + {message}'
-        script = script.replace(f"error: {message}, trace", f"error: {named}, trace")
+        thrown = f"{json.dumps(_THROWN)}: [{error}.name, {message}, {error}.stack]"
+        failed = f'status: "error", error: {message}, trace'
+        script = script.replace(failed, f'status: "ok", result: {{{thrown}}}, trace')
     workers._NODEJS_WORKER_SCRIPT = script  # noqa: SLF001
 
 

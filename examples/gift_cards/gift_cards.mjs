@@ -6,6 +6,10 @@ class Rejected extends Error { name = "Rejected"; } // it did not happen, and ne
 
 const PROVIDER = process.env.PROVIDER_URL;
 
+// Once this function has thrown, Lambda freezes what still runs, and thaws it at a later call: so a
+// request that takes too long is aborted, not only given up.
+const ask = (path, more) => fetch(PROVIDER + path, { signal: AbortSignal.timeout(5000), ...more });
+
 const order = (answer) => ({ performed: true, effect: { order: answer.id } });
 
 async function perform(message) {
@@ -13,11 +17,8 @@ async function perform(message) {
   if (!Number.isInteger(amount)) {
     throw new Rejected("amount must be an integer");
   }
-  const response = await fetch(`${PROVIDER}/orders`, {
-    method: "POST",
-    body: JSON.stringify({ reference: message.message_id, amount }),
-    signal: AbortSignal.timeout(5000),
-  });
+  const body = JSON.stringify({ reference: message.message_id, amount });
+  const response = await ask("/orders", { method: "POST", body });
   if (response.status === 429) { // the provider promises that such an order was not taken
     throw new NotPerformed("the provider asks for patience");
   }
@@ -29,7 +30,7 @@ async function perform(message) {
 
 async function find(message) {
   const reference = encodeURIComponent(message.message_id);
-  const response = await fetch(`${PROVIDER}/orders?reference=${reference}`);
+  const response = await ask(`/orders?reference=${reference}`);
   if (response.status !== 200) {
     throw new Error(`the provider answered ${response.status}`);
   }

@@ -5,7 +5,10 @@ A team writes a class with `perform` and `find`, and its function's handler is o
 """
 
 import json
-from typing import Any, Protocol, runtime_checkable
+import os
+import sys
+import threading
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 MAX_EFFECT_BYTES = 32 * 1024
 """Largest description of an effect, in bytes of JSON, that goes into the execution's output. Step
@@ -97,6 +100,12 @@ def answer(
         OutcomeUnknown: for every other exception, so that no library's error passes for one of
             the two above by its name.
         ValueError: the event has another form.
+
+    Lambda freezes its sandbox after the answer and thaws it at the next call, `find` for instance:
+    a thread that `perform` has left at work would act after it was looked up. So if `perform`
+    raises and leaves one that was not at work before, this writes a line of log and ends the
+    process, which leaves the outcome unknown. Not after `find`, which only reads; nor in another
+    thread than the main one, as behind a lock, where others are at work beside it.
     """
     message = event.get("message")
     if not isinstance(message, dict) or not isinstance(message.get("message_id"), str):
@@ -107,8 +116,13 @@ def answer(
         return {"performed": found is not None, "effect": _small(found)}
     if operation == "perform":
         request = {**message, "attempt": event["attempt"]} if "attempt" in event else message
-        performed = _perform(effect, request, fence)
-        return {"performed": True, "effect": _small(performed)}
+        before = _threads_at_work()
+        try:
+            return {"performed": True, "effect": _small(_perform(effect, request, fence))}
+        except BaseException as error:
+            if left := _threads_at_work() - before:
+                _end_process(left, message["message_id"], error)
+            raise
     raise ValueError(f"event: 'operation' is {operation!r}, expected 'perform' or 'find'")
 
 
@@ -125,6 +139,37 @@ def _perform(
         raise NotPerformed(str(error)) from error
     except Exception as error:
         raise OutcomeUnknown(f"{type(error).__name__}: {error}") from error
+
+
+_IDLE = ("concurrent.futures.thread", "_worker")
+"""Where a thread of a `ThreadPoolExecutor` waits for work."""
+
+
+def _threads_at_work() -> set[int]:
+    """Idents of the threads at work. Empty outside of Lambda, and in a thread beside others."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not (in_main and os.environ.get("AWS_LAMBDA_RUNTIME_API")):
+        return set()
+    return {
+        ident
+        for ident, frame in sys._current_frames().items()  # noqa: SLF001 - documented
+        if (frame.f_globals.get("__name__"), frame.f_code.co_name) != _IDLE
+    }
+
+
+def _end_process(threads: set[int], message_id: str, error: BaseException) -> NoReturn:
+    """End the process, for Lambda to throw its sandbox away."""
+    line = {
+        "level": "ERROR",
+        "message": "perform has left threads at work, so this process ends",
+        "message_id": message_id,
+        "threads": [one.name for one in threading.enumerate() if one.ident in threads],
+        "error": f"{type(error).__name__}: {error}",
+    }
+    try:
+        print(json.dumps(line), flush=True)
+    finally:
+        os._exit(1)
 
 
 def _small(effect: dict[str, Any] | None) -> dict[str, Any] | None:

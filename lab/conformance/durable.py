@@ -147,7 +147,9 @@ class DurableFunctions:
             return answer
 
         deadline = self.world.now + self.timeout
-        process = Process(f"invocation {name}.{execution.invocations}", deadline=deadline)
+        process = Process(
+            f"invocation {name}.{execution.invocations}", deadline=deadline, sandbox="durable"
+        )
         self.world.spawn(process, handle, lambda ended: self._end(name, ended))
 
     def _end(self, name: str, ended: ProcessResult) -> None:

@@ -1,11 +1,13 @@
 """The effect, which must not happen twice; here it is only counted.
 
 It can be looked up. It may fail, or happen while its answer is lost, or late, even after its caller
-is gone, but within the time that the way tolerates. A message may say that it goes wrong each time.
+is gone, but within the time that the way tolerates; or whenever its sandbox is thawed. A message
+may say that it goes wrong each time.
 """
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +32,8 @@ SLOW = "slow"
 """It takes `SLOW_LOOK_UP` to look it up."""
 SLOW_LOOK_UP = 10_000
 """Milliseconds."""
+LEFT_FOR = 2_000
+"""Milliseconds that a call which its caller has given up goes on for; frozen, for longer."""
 
 Lateness = Mapping[Hazard, Sequence[int]]
 
@@ -114,7 +118,7 @@ class CountingEffect:
             return []
         return [name for name in (POISON, CLOSED, BROKEN, UNSEEN, UNTOLD) if name in body]
 
-    def _perform(  # noqa: C901 - all that can go wrong
+    def _perform(  # noqa: C901, PLR0915 - all that can go wrong
         self, request: dict[str, Any], check: Callable[[], None]
     ) -> dict[str, Any]:
         message_id, sent = request["message_id"], json.loads(request["body"])
@@ -168,6 +172,17 @@ class CountingEffect:
             happen_late(Hazard.EFFECT_OUTLIVES)
             self.world.end_process(TIME_IS_OVER)
 
+        def leave_running() -> str:
+            until = self.world.now + LEFT_FOR
+
+            def go_on() -> None:
+                self.world.sleep(max(0, until - self.world.now) / 1000)
+                with suppress(NotPerformed):
+                    self.world.step(f"PERFORMS {message_id}, left running", happen)
+
+            self.world.leave_task(go_on)
+            raise TimeoutError("no answer in time")
+
         what = f"PERFORMS {message_id}"
         number = self.world.step(
             what,
@@ -178,6 +193,7 @@ class CountingEffect:
                 Hazard.EFFECT_LATE: happen_late,
                 Hazard.EFFECT_OUTLIVES: outlive,
                 Hazard.EFFECT_HANGS: hang,
+                Hazard.LEFT_RUNNING: leave_running,
             },
             is_effect=True,
         )

@@ -284,6 +284,13 @@ SCENARIOS = (
         ONCE_OR_TWICE, (Hazard.PAUSE,), pauses=(20_000, 40_000, 50_000, LONG_PAUSE),
     ),
     Scenario(
+        "frozen", "a frozen sandbox",
+        "The call that the effect makes goes on when its caller has given up and raised an error; "
+        "it is frozen with the sandbox, and goes on at a later invocation there; sent again ten "
+        "minutes later.",
+        Sent(again=(10 * MINUTE,)), (Hazard.LEFT_RUNNING,),
+    ),
+    Scenario(
         "clock-ahead", "clock 5 minutes ahead",
         "Of two consumers, a second apart, the second one's clock is ahead; an effect may be "
         "late.",
@@ -500,8 +507,9 @@ SCENARIOS = (
     ),
     Scenario(
         "any-two", "any two at once",
-        "Any two of all things that may go wrong at a step, in one run; one consumer's clock is "
-        "right, the next one's 5 minutes ahead, the next one's 5 minutes behind, and so on.",
+        "Any two of all things that may go wrong at a step, but for a frozen sandbox, in one run; "
+        "one consumer's clock is right, the next one's 5 minutes ahead, the next one's 5 minutes "
+        "behind, and so on.",
         TWICE_AT_ONCE, _ANY, budget=2, pauses=(40_000, 70_000, LONG_PAUSE),
         where={"wall_offsets": (_EACH_ANOTHER,)}, ways=_AS_IT_SHIPS,
     ),

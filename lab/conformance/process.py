@@ -40,6 +40,8 @@ class Hazard(StrEnum):
     """The effect happens some time after the call; the caller waits."""
     EFFECT_OUTLIVES = "effect outlives its caller"
     """The effect happens some time after the call; the caller's time is over before."""
+    LEFT_RUNNING = "left running"
+    """The caller gives up and raises; the call goes on, frozen and thawed with its sandbox."""
     DEPLOYED = "deployed between"
     """The effect's function is deployed with another time-out before it is invoked."""
     ABORTED = "aborted"
@@ -98,12 +100,16 @@ class Process:
         wall_offset: milliseconds that its wall clock is ahead of the right time.
         deadline: when Lambda ends it; None if nothing does.
         disturbed: whether it may crash and pause.
+        sandbox: of Lambda's, which its next invocations may use again; None: none will.
+        in_main_thread: its handler runs in its main thread, alone.
     """
 
     name: str
     wall_offset: int = 0
     deadline: int | None = None
     disturbed: bool = True
+    sandbox: str | None = None
+    in_main_thread: bool = False
     tasks: list["Task"] = field(default_factory=list)
     frozen_until: int = 0
     ended: ProcessResult | None = None
@@ -132,6 +138,7 @@ class Task:
     moves_time: bool = True
     way: Hazard | None = None
     late: int = 0
+    is_left: bool = False
 
 
 @dataclass(frozen=True, slots=True)

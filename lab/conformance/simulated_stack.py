@@ -446,7 +446,9 @@ class SimulatedStack:
             if ended.error is not None:
                 self.world.tell(name, "gives the delivery back", type(ended.error).__name__)
 
-        self.world.spawn(Process(name, wall_offset=offset, deadline=deadline), consume, end)
+        sandbox = None if way.ends_at is None else f"consumer of {way.name}"
+        process = Process(name, wall_offset=offset, deadline=deadline, sandbox=sandbox)
+        self.world.spawn(process, consume, end)
 
     def _invoke(
         self, function: str, name: str, payload: Any, on_end: Callable[[ProcessResult], None]
@@ -455,7 +457,7 @@ class SimulatedStack:
         cold_start, self.cold_start = self.cold_start, 0
         before = min(cold_start, INIT)
         deadline = self.world.now + before + self._function.timeouts[function]
-        process = Process(name, deadline=deadline)
+        process = Process(name, deadline=deadline, sandbox=function, in_main_thread=True)
 
         def handle() -> dict[str, Any]:
             if cold_start:

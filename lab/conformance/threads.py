@@ -1,14 +1,18 @@
 """Replaces a library's threads by a world's tasks, which end with their process.
 
-The world chooses which of them goes on; each runs until it waits or takes a step.
+The world chooses which of them goes on; each runs until it waits or takes a step. `answer` sees the
+tasks of its process as the threads that are at work.
 """
 
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, NoReturn
+from unittest.mock import patch
 
+from actonce_core import effect
 from lab.conformance.world import World
 
 
@@ -80,3 +84,18 @@ def wait_for(world: World, futures: Iterable[Future[Any]]) -> None:
     for future in futures:
         if not future.done():
             world.wait(future.done)
+
+
+@contextmanager
+def seen_by_answer(world: World) -> Iterator[None]:
+    """Have `answer` see a process's tasks, and end the process if it has left one."""
+
+    def at_work() -> set[int]:
+        process = world.process
+        return {task.index for task in process.tasks} if process.in_main_thread else set()
+
+    def end(*_: object) -> NoReturn:
+        world.end_process("ends itself, because something is left running")
+
+    with patch.multiple(effect, _threads_at_work=at_work, _end_process=end):
+        yield

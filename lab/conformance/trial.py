@@ -10,6 +10,7 @@ from lab.conformance.hazards import Scenario
 from lab.conformance.machine import Definition
 from lab.conformance.process import Event
 from lab.conformance.simulated_stack import SimulatedStack, Way, process_message
+from lab.conformance.threads import seen_by_answer
 from lab.conformance.verdict import Kind, Verdict, final_state, judge
 from lab.conformance.world import World
 
@@ -55,7 +56,7 @@ def run_trial(way: Way, scenario: Scenario, *, definition: Definition | None = N
     def play(world: World) -> Verdict:
         stack = SimulatedStack(world, way, machine)
         scenario.begin(stack)
-        with way.installed(world):
+        with way.installed(world), seen_by_answer(world):
             world.run()
         verdict = judge(final_state(stack))
         if not scenario.asks_for_order:

@@ -75,6 +75,7 @@ class World:
         self._processes: list[Process] = []
         self._last: Task | None = None
         self._running: Task | None = None
+        self._frozen: dict[str, list[Task]] = {}
         self._timers: dict[Hashable, tuple[int, Callable[[], None]]] = {}
         self.steps = 0
         self.picked: tuple[int, ...] = ()
@@ -94,7 +95,7 @@ class World:
         code: Callable[[], Any],
         on_end: Callable[[ProcessResult], None] | None = None,
     ) -> None:
-        """Start a process, which ends when `code` does."""
+        """Start a process, which ends when `code` does; what its sandbox froze may go on in it."""
         process.on_end = on_end
         self._processes.append(process)
 
@@ -107,6 +108,11 @@ class World:
                 process.ended = ProcessResult(value=value)
 
         self._start(process, main)
+        if process.sandbox in self._frozen and not self._choose(2, is_moment=False):
+            self.tell(process.name, "is in a sandbox that was frozen")
+            for task in self._frozen.pop(process.sandbox):
+                self._add(process, task)
+                process.observed = hash((process.observed, "thawed", task.index))
 
     def at(self, moment: int, key: Hashable, act: Callable[[], None]) -> None:
         """Do something at a time; replaces what was planned under the same `key`."""
@@ -141,6 +147,8 @@ class World:
         finally:
             for process in list(self._processes):
                 self._remove(process)
+            for tasks in self._frozen.values():
+                self._unwind(tasks)
 
     # ---------------------------------------------------------------- for code inside a task
 
@@ -228,6 +236,10 @@ class World:
         self._start(self._current().process, run)
         return lambda: is_over
 
+    def leave_task(self, code: Callable[[], Any]) -> None:
+        """Start a thread that the answer of this process freezes, if it has a sandbox."""
+        self._start(self._current().process, code, is_left=True)
+
     def end_process(self, how: str) -> NoReturn:
         """End the running process, as if from outside."""
         process = self._current().process
@@ -274,16 +286,20 @@ class World:
 
     # ---------------------------------------------------------------- scheduling
 
-    def _start(self, process: Process, code: Callable[[], None]) -> None:
+    def _start(self, process: Process, code: Callable[[], Any], *, is_left: bool = False) -> None:
         def body() -> None:
             try:
                 code()
             except Killed:
                 return
 
-        task = Task(process, process.started_tasks, greenlet(body, self._scheduler))
-        process.started_tasks += 1
+        task = Task(process, 0, greenlet(body, self._scheduler), is_left=is_left)
         task.until = self.now
+        self._add(process, task)
+
+    def _add(self, process: Process, task: Task) -> None:
+        task.process, task.index = process, process.started_tasks
+        process.started_tasks += 1
         process.tasks.append(task)
 
     def _current(self) -> Task:
@@ -461,13 +477,20 @@ class World:
         if process.ended is None:
             process.ended = ProcessResult(killed_by="the run is over")
             process.on_end = None
-        for task in process.tasks:
+        left = [task for task in process.tasks if task.is_left]
+        if process.sandbox is not None and process.ended.killed_by is None and left:
+            self._frozen.setdefault(process.sandbox, []).extend(left)
+            process.tasks = [task for task in process.tasks if not task.is_left]
+        self._unwind(process.tasks)
+        if process.on_end is not None:
+            process.on_end(process.ended)
+
+    def _unwind(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
             if task.run and not task.run.dead:
                 self._running = task
                 task.run.throw(Killed)
         self._running = None
-        if process.on_end is not None:
-            process.on_end(process.ended)
 
     # ---------------------------------------------------------------- choosing
 
@@ -507,6 +530,10 @@ class World:
             self._budget,
             self.picked,
             processes,
+            frozenset(
+                (name, tuple(max(task.until or 0, self.now) for task in tasks))
+                for name, tasks in self._frozen.items()
+            ),
             frozenset((key, moment) for key, (moment, _) in self._timers.items()),
             tuple(store.state() for store in self.stores),
         )

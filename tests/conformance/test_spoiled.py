@@ -21,7 +21,14 @@ from lab.conformance.stepfunctions import InvariantViolation
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import Kind
 from lab.conformance.ways import locks
-from lab.conformance.ways.locks import DECORATED, LEASE_FENCED, LEASE_WAY, LEDGER_FENCED, LEDGER_WAY
+from lab.conformance.ways.locks import (
+    DECORATED,
+    INVOKING_WAYS,
+    LEASE_FENCED,
+    LEASE_WAY,
+    LEDGER_FENCED,
+    LEDGER_WAY,
+)
 from lab.conformance.ways.step_functions import STEP_FUNCTIONS
 
 LOST, PARKED, TWICE = Kind.LOST, Kind.PARKED, Kind.TWICE
@@ -117,6 +124,7 @@ def _spoil(monkeypatch: pytest.MonkeyPatch, function: str, line: str, instead: s
 
 
 _OWNERS: dict[str, Any] = {
+    "function": simulated_stack,
     "start": start,
     "consumer": consumer,
     "idempotent": idempotent,
@@ -135,6 +143,7 @@ _ONLY_PROOF = """(NotPerformed, _CannotFind) as error:
         nothing_happened = isinstance(error, NotPerformed)"""
 _LOOK = 'found: JsonObject | None = answer(self.effect, event)["effect"]'
 _HELD = 'raise StillInProgress(f"message {message.message_id} is held by another attempt")'
+_END = '_end_process(left, message["message_id"], error)'
 _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_until` stays as it is"
 
 
@@ -180,6 +189,10 @@ _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_unt
          LEASE_WAY, "effect-late", TWICE),
         ("Lease._beat", _NOT_HEARD, "pass", LEASE_WAY, "unheard", TWICE),
         ("Table.fence", "IS_HELD", '"attribute_exists(message_id)"', LEASE_FENCED, "zombie", TWICE),
+        # What the effect has left running goes on in the sandbox in which it is looked up.
+        ("function.answer", _END, "pass", STEP_FUNCTIONS, "frozen", TWICE),
+        ("function.answer", _END, "pass", INVOKING_WAYS[0], "frozen", TWICE),
+        ("function.answer", _END, "pass", INVOKING_WAYS[1], "frozen", TWICE),
         # Needed where nothing ends an attempt before the next may begin, and nothing fences it.
         ("idempotent.act_once", "if locks.is_lost(attempt):", "if False:",
          DECORATED, "late-answer", TWICE),

@@ -33,6 +33,9 @@ class World:
     kill_at: int | None = None
     between: Callable[[], object] | None = None
     due: list[tuple[float, Callable[[], Any]]] = field(default_factory=list)
+    left: list[tuple[float, Callable[[], Any]]] = field(default_factory=list)
+    """As `due`, but gone with the process."""
+    slow: float = 0.0
 
     def step(self) -> None:
         self.steps += 1
@@ -46,16 +49,18 @@ class World:
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
-        due = [what for at, what in self.due if at <= self.now]
-        self.due = [one for one in self.due if one[0] > self.now]
-        for what in due:
-            what()
+        for ones in (self.due, self.left):
+            due = [what for at, what in ones if at <= self.now]
+            ones[:] = [one for one in ones if one[0] > self.now]
+            for what in due:
+                what()
 
 
 class Simulated:
     """See `calls.Caller`; `make` is a process' start."""
 
     dies_at_the_end = True
+    slows = True
 
     def __init__(self, make: Callable[[World], Handler], *, can_find: bool = True) -> None:
         self.can_find = can_find
@@ -64,14 +69,15 @@ class Simulated:
         self._handler: Handler | None = None
         self._typical = 1
 
-    def call(self, event: Event, kill: float | None = None) -> CallResult:
+    def call(self, event: Event, kill: float | None = None, slow: float = 0.0) -> CallResult:
         if self._handler is None:
             self._handler = self._make(self.world)
         self.world.steps = 0
         if kill is not None and kill < AFTER:
             self.world.kill_at = 1 + round(kill * self._typical)
+        self.world.slow = slow if self.slows else 0.0
         raw = self._call(self._handler, event)
-        self.world.kill_at = None
+        self.world.kill_at, self.world.slow = None, 0.0
         if event["operation"] == "perform" and not raw.failed:
             self._typical = max(self._typical, self.world.steps)
         if kill is not None:
@@ -104,6 +110,7 @@ class Simulated:
 
     def renew(self) -> None:
         self._handler = None
+        self.world.left.clear()
 
     def wait(self, seconds: float) -> None:
         self.world.pass_time(seconds)
@@ -117,7 +124,7 @@ class Simulated:
             return _failed(TIMED_OUT)
         except Exception as error:  # noqa: BLE001 - as Lambda's runtime
             return _failed(type(error).__name__, str(error))
-        return CallResult(answered, seconds=self.world.took)
+        return CallResult(answered, seconds=self.world.took + self.world.slow)
 
 
 def _failed(name: str, message: str = "") -> CallResult:

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -132,6 +133,20 @@ def slow(self: Good, world: World) -> None:
     world.took = 5.0
 
 
+def gives_up(*, goes_on: str) -> Any:
+    """An `act` that does not wait for a slow provider, which goes on here or there."""
+
+    def act(self: Good, message_id: str) -> Any:
+        if not self.world.slow:
+            return Good.act(self, message_id)
+        if goes_on:
+            store = partial(self.store, message_id, {"order": "late"})
+            getattr(self.world, goes_on).append((self.world.now + self.world.slow, store))
+        raise TimeoutError("no answer")
+
+    return act
+
+
 def did_it(self: Good, message_id: str) -> Any:
     """The provider answered an error, so it takes it for not performed."""
     self.store(message_id, {})
@@ -177,6 +192,7 @@ SPOILED: list[tuple[str, str, dict[str, Any]]] = [
     ("two-at-once", "own record", {"store": one_list, "works": lambda _: None}),
     ("killed-in", "--margin", {"act": goes_on_without_it}),
     ("killed-after", "together with the effect", {"__init__": only_here}),
+    ("slow-provider", "abort", {"act": gives_up(goes_on="left")}),
     ("in-time", "EffectTimeoutSeconds", {"__init__": slow}),
 ]
 
@@ -213,8 +229,10 @@ def test_every_check_has_an_effect_that_it_fails() -> None:
         ),
         but(described=lambda _, done: done | {"more": 1}),
         but(act=answers(effect=None), described=lambda *_: None),  # It has nothing to describe.
+        but(act=gives_up(goes_on="")),
+        but(act=gives_up(goes_on="due")),  # Its provider does it by itself.
     ],
-    ids=["good", "idempotent", "particular", "talkative", "laconic"],
+    ids=["good", "idempotent", "particular", "talkative", "laconic", "aborting", "late"],
 )
 def test_an_effect_that_is_right_keeps_all_under_ids_of_its_own(right: type[Good]) -> None:
     caller = Simulated(right)
@@ -237,6 +255,10 @@ def test_what_cannot_be_tried_is_said_to_be_so() -> None:
     unkilled = Simulated(Good)
     unkilled.dies_at_the_end = False
     assert untried({one.check: one for one in Trial(unkilled, SETTINGS).run()}) == {"killed-after"}
+
+    unslowed = Simulated(Good)
+    unslowed.slows = False
+    assert untried({one.check: one for one in Trial(unslowed, SETTINGS).run()}) == {"slow-provider"}
 
     broken = findings(but(act=raises(Hung)))
     assert untried(broken) == set(broken) - {"performs"}

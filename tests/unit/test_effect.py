@@ -1,7 +1,11 @@
 """The contract: what Lambda and Step Functions get of an effect's words and errors."""
 
+import inspect
 import io
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,6 +154,138 @@ def test_an_event_of_another_form_touches_nothing(event: dict[str, Any]) -> None
     with pytest.raises(ValueError, match="event: "):
         answer(effect, event)
     assert effect.asked == []
+
+
+# --------------------------------------------------------------------------- left running
+
+
+SANDBOX = """
+import asyncio, sys, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
+
+sys.path.insert(0, sys.argv[1])
+from actonce_core.effect import NotPerformed, Rejected, answer
+
+SIDE = threading.Event()
+POOL = ThreadPoolExecutor()
+POOL.submit(time.sleep, 0).result()  # warm: its thread is there before the call
+NEW = ThreadPoolExecutor()
+LOOP = asyncio.new_event_loop()
+
+def order(*_):
+    SIDE.wait(60)  # as for a provider that does not answer
+
+def leave():
+    threading.Thread(target=order, daemon=True).start()
+
+def raises(error):
+    raise error
+
+class Effect:
+    def perform(self, request):
+        {perform}
+        return {{"card": 1}}
+    def find(self, message_id):
+        {find}
+
+def call(operation="perform"):
+    try:
+        given = answer(Effect(), {{"operation": operation,
+            "message": {{"message_id": "m-1", "body": "secret"}}}})
+        print("answers", given["performed"], flush=True)
+    except BaseException as error:
+        print("raises", type(error).__name__, flush=True)
+
+{before}
+{call}
+SIDE.set()
+"""
+
+
+def in_a_sandbox(
+    perform: str = "pass",
+    find: str = "return None",
+    before: str = "",
+    call: str = "call()",
+    **environment: str,
+) -> tuple[int, list[str]]:
+    """Exit status and lines of a process of Lambda's in which `answer` is called."""
+    script = SANDBOX.format(perform=perform, find=find, before=before, call=call)
+    functions = Path(inspect.getfile(answer)).parents[1]
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(functions)],
+        env={"AWS_LAMBDA_RUNTIME_API": "127.0.0.1:1"} | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert not ended.stderr, ended.stderr
+    return ended.returncode, ended.stdout.splitlines()
+
+
+IN_A_POOL = "ThreadPoolExecutor().submit(order).result(timeout=0.01)"
+
+
+@pytest.mark.parametrize(
+    "perform",
+    [
+        IN_A_POOL,
+        "POOL.submit(order).result(timeout=0.01)",
+        "ThreadPool(1).apply_async(order).get(timeout=0.01)",
+        "LOOP.run_until_complete(asyncio.wait_for(LOOP.run_in_executor(None, order), 0.01))",
+        "threading.Timer(60, order).start(); raises(TimeoutError())",
+        "leave(); raises(NotPerformed())",
+        "leave(); raises(Rejected())",
+        "leave(); raises(SystemExit(0))",
+        "leave(); return {'no': b'JSON'}",
+    ],
+)
+def test_a_process_ends_that_would_go_on_with_an_effect_after_its_answer(perform: str) -> None:
+    status, lines = in_a_sandbox(perform)
+    assert status == 1
+    (line,) = map(json.loads, lines)  # nothing was answered
+    assert (line["level"], line["message_id"]) == ("ERROR", "m-1")
+    assert line["threads"]
+    assert "secret" not in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        # It is done: what goes on cannot make it undone.
+        ({"perform": "leave()"}, "answers True"),
+        # Who only looks may look again.
+        ({"find": "leave()", "call": "call('find')"}, "answers False"),
+        ({"find": IN_A_POOL, "call": "call('find')"}, "raises TimeoutError"),
+        # What was at work before, and what waits for work.
+        ({"perform": "raises(Rejected())", "before": "leave()"}, "raises Rejected"),
+        ({"perform": "POOL.submit(raises, Rejected()).result()"}, "raises Rejected"),
+        ({"perform": "NEW.submit(raises, Rejected()).result()"}, "raises Rejected"),
+        (
+            {"perform": "asyncio.run(asyncio.wait_for(asyncio.sleep(60), 0))"},
+            "raises OutcomeUnknown",
+        ),
+        # A delivery's thread, as behind a lock: others are at work beside it.
+        (
+            {
+                "perform": "leave(); raises(Rejected())",
+                "call": "one = threading.Thread(target=call); one.start(); one.join()",
+            },
+            "raises Rejected",
+        ),
+        # Outside of Lambda nothing is frozen, and a test's process is not to be ended.
+        (
+            {"perform": "leave(); raises(Rejected())", "AWS_LAMBDA_RUNTIME_API": ""},
+            "raises Rejected",
+        ),
+    ],
+)
+def test_a_process_goes_on_where_nothing_is_left_that_could_act_twice(
+    how: dict[str, str], said: str
+) -> None:
+    assert in_a_sandbox(**how) == (0, [said])
 
 
 # --------------------------------------------------------------------------- invoked

@@ -38,12 +38,14 @@ class CallResult:
 class Caller(Protocol):
     """Calls the effect."""
 
-    def call(self, event: Event, kill: float | None = None) -> CallResult:
+    def call(self, event: Event, kill: float | None = None, slow: float = 0.0) -> CallResult:
         """Call it once. A process that was used before may be used again, as Lambda does.
 
         Args:
             kill: the share of a call's time after which its process is killed; at `AFTER` it
                 answers all the same if nothing can kill it then.
+            slow: seconds before which no connection that it opens is there, if its process is
+                Python.
         """
 
     def at_once(self, events: list[Event]) -> list[CallResult]:

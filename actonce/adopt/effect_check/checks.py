@@ -31,6 +31,7 @@ from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
 
 SIDE_BY_SIDE = 2
 REPEATS = 3
+MOST_SLOW_SECONDS = 10.0
 ODD = (
     "blanks  inside",
     "quotes\"'`and\\backslashes",
@@ -84,6 +85,8 @@ class Settings:
         settle: seconds after which a second look-up must give the same answer as the first.
         rejected: a body that it rejects; None if that is not tried.
         not_performed: a body for which it raises NotPerformed; None if that is not tried.
+        slow: a body for which its provider answers later than it waits; None if there is none:
+            then its connections are slow, if its process is Python.
     """
 
     body: Any
@@ -92,6 +95,7 @@ class Settings:
     settle: float = 1.0
     rejected: Any = None
     not_performed: Any = None
+    slow: Any = None
 
 
 class _Broken(Exception):
@@ -467,6 +471,32 @@ def _in_time(trial: Trial) -> str:
     took, allowed = trial.longest, trial.settings.timeout
     trial.must(took <= allowed, f"perform took {took:.1f} s, and has {allowed:g} s")
     return f"{took:.2f} s of {allowed:g} s" + (": more than half" if took > allowed / 2 else "")
+
+
+@_check(
+    "Have the client's own time-out, or a signal, abort the request, or end the process. What goes "
+    "on is frozen with Lambda's sandbox, and acts when that is thawed, after find has said no."
+)
+def _slow_provider(trial: Trial) -> str:
+    """What it gives up, because its provider is slow, does not happen after its answer."""
+    settings, seconds = trial.settings, min(trial.settings.timeout / 2, MOST_SLOW_SECONDS)
+    body, delay = (settings.body, seconds) if settings.slow is None else (settings.slow, 0.0)
+    found: list[Outcome] = []
+    for is_killed in (True, False):  # what its provider does by itself, it does in both
+        trial.caller.renew()  # none of its connections is there yet
+        message_id = trial.new_id("slow")
+        raw = trial.caller.call(perform_event(message_id, body), slow=delay)
+        told, took = trial.performed(message_id, raw), raw.seconds
+        if told.said is Outcome.PERFORMED:
+            if took < delay:
+                raise _Untried("nothing here slows its provider: give a body that does with --slow")
+            return f"it waits {took:.1f} s"
+        if is_killed:
+            trial.caller.renew()
+        trial.caller.wait(max(settings.margin, seconds))
+        found.append(trial.look(message_id).said)
+    trial.must(found[0] is found[1], "The first one's process was killed after its answer")
+    return f"it waits {took:.1f} s, and gives up"
 
 
 @_check(looks=False, kept=Status.TOLD)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from actonce.adopt.effect_check.calls import AFTER, CallResult, Event
 from actonce.embedded import faults, functions
+from actonce.embedded.injected.fault_injection import SLOW
 from actonce.stack.embedded_folder import State
 
 if TYPE_CHECKING:
@@ -40,17 +41,18 @@ class OnLambda:
         """See `calls.Caller`."""
         return bool(self.finds)
 
-    def call(self, event: Event, kill: float | None = None) -> CallResult:
+    def call(self, event: Event, kill: float | None = None, slow: float = 0.0) -> CallResult:
         """See `calls.Caller`."""
+        if kill == AFTER or slow:
+            fault = f"before:{SLOW}{slow}" if slow else "after:killed"
+            planned = {event["message"]["message_id"]: {"perform": [fault]}}
+            with faults.around_functions(self.faults, planned):
+                return self._call(event)
         if kill is None:
             raw = self._call(event)
             if event["operation"] == "perform" and not raw.failed:
                 self._typical = min(self._typical or raw.seconds, raw.seconds)  # no cold start
             return raw
-        if kill == AFTER:
-            planned = {event["message"]["message_id"]: {"perform": ["after:killed"]}}
-            with faults.around_functions(self.faults, planned):
-                return self._call(event)
         timer = threading.Timer(kill * self._typical, self.renew)
         timer.start()
         try:

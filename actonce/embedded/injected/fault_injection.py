@@ -15,6 +15,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -24,6 +25,8 @@ PLAN = "plan.json"
 USED = "used"
 STOOD_STILL = "stood-still-"
 """Followed by the seconds after which the process goes on."""
+SLOW = "slow-"
+"""Followed by the seconds before which none of the process's new connections is there."""
 
 
 def next_fault(message_id: str, operation: str) -> str:
@@ -59,6 +62,9 @@ def interrupt(name: str, context: Any) -> None:
     if name.startswith(STOOD_STILL):
         _stand_still(float(name.removeprefix(STOOD_STILL)))
         return
+    if name.startswith(SLOW):
+        _slow_connections(float(name.removeprefix(SLOW)))
+        return
     if name == "timed-out":  # Lambda ends the process meanwhile
         time.sleep(context.get_remaining_time_in_millis() / 1000 + 60)
     if name == "out-of-memory":
@@ -73,6 +79,19 @@ def _stand_still(seconds: float) -> None:
     wake = ["sh", "-c", f"sleep {seconds}; kill -CONT {os.getpid()}"]
     subprocess.Popen(wake, stdin=nowhere, stdout=nowhere, stderr=nowhere)
     os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def _slow_connections(seconds: float) -> None:
+    """Have each connection wait until the seconds are over, before a byte leaves this process."""
+    sockets: Any = socket.socket
+    connect, until = sockets.connect, time.monotonic() + seconds
+
+    def connect_late(one: socket.socket, address: Any) -> None:
+        if one.family != socket.AF_UNIX:
+            time.sleep(max(0.0, until - time.monotonic()))
+        connect(one, address)
+
+    sockets.connect = connect_late
 
 
 def _error(name: str) -> type[Exception]:

@@ -9,6 +9,10 @@ const TABLE = process.env.GIFT_CARDS_TABLE;
 // The call that cannot be repeated is made once: the SDK would repeat it after a lost answer.
 const dynamodb = new DynamoDBClient({ maxAttempts: 1 });
 
+// Once this function has thrown, Lambda freezes what still runs, and thaws it at a later call: so a
+// request that takes too long is aborted, not only given up.
+const ask = (command) => dynamodb.send(command, { abortSignal: AbortSignal.timeout(5000) });
+
 // It did not happen, and never will; ActOnce knows it by its name.
 class Rejected extends Error {
   name = "Rejected";
@@ -20,7 +24,7 @@ async function perform(message) {
     throw new Rejected("amount must be a whole number, 1 or more");
   }
   const card = `card-${randomUUID()}`;
-  await dynamodb.send(
+  await ask(
     new PutItemCommand({
       TableName: TABLE,
       Item: {
@@ -34,7 +38,7 @@ async function perform(message) {
 }
 
 async function find(message) {
-  const { Item } = await dynamodb.send(
+  const { Item } = await ask(
     new GetItemCommand({
       TableName: TABLE,
       Key: { order_id: { S: message.message_id } },

@@ -158,14 +158,19 @@ def _consume(stack: SimulatedStack, by: ProcessingLocks, lock_timeout: float) ->
     return lambda record: consumer.consume(Delivery.from_record(record))
 
 
-_NO_FENCE = {
+_STANDS_STILL = {
     "zombie": "a consumer that stood still between its last look at the lock and its effect cannot "
     "know that its time is over; only an effect that checks the fence can"
+}
+_FROZEN = {
+    "frozen": "what an effect has left running in a consumer cannot know it, either, and its "
+    "process is not ended, because nine other deliveries may be at work in it"
 }
 
 
 def _fenced(way: Way) -> Way:
-    return replace(way, name=f"{way.name}-fenced", title=f"{way.title}, fenced", is_fenced=True)
+    title = f"{way.title}, fenced"
+    return replace(way, name=f"{way.name}-fenced", title=title, is_fenced=True, cannot={})
 
 
 # The latenesses are the largest that docs/strategies.md promises to tolerate.
@@ -178,6 +183,7 @@ LEDGER_WAY = Way(
     most_receives=MOST_RECEIVES,
     is_ours=True,
     lateness=(2_000, STRAGGLER_MARGIN - 1_000),
+    cannot=_FROZEN,
 )
 LEDGER_FENCED = _fenced(LEDGER_WAY)
 DECORATED = replace(
@@ -186,7 +192,8 @@ DECORATED = replace(
     title="ActOnce: ledger, `@idempotent` on a host",
     build=_decorated,
     ends_at=None,
-    cannot=_NO_FENCE,
+    cannot=_STANDS_STILL,
+    left_out={"frozen": "nothing freezes what runs on a host"},
 )
 LEASE_WAY = Way(
     "lease",
@@ -201,9 +208,9 @@ LEASE_WAY = Way(
     lateness=(2_000, LEASE // 2 - 1_000, STRAGGLER_MARGIN - 1_000),
     # Heartbeats keep the lease alive, for longer than a lease and the margin.
     lateness_awaited=(2_000, LEASE + STRAGGLER_MARGIN + 8_000),
-    cannot=_NO_FENCE,
+    cannot=_STANDS_STILL | _FROZEN,
 )
-LEASE_FENCED = replace(_fenced(LEASE_WAY), cannot={})
+LEASE_FENCED = _fenced(LEASE_WAY)
 
 _INVOKED_LATE = (2_000, EFFECT_TIMEOUT + 5_000, EFFECT_TIMEOUT + STRAGGLER_MARGIN - 1_000)
 INVOKING_WAYS = (
@@ -213,6 +220,7 @@ INVOKING_WAYS = (
         title="ActOnce: ledger, a function of one's own",
         invokes=True,
         lateness=_INVOKED_LATE,
+        cannot={},
     ),
     replace(
         LEASE_WAY,

@@ -36,7 +36,8 @@ class YourEffect:
         """Do it, once, and return a small description of what was done.
 
         Any error but `NotPerformed` and `Rejected` means that nobody knows whether it happened: it
-        is waited out, looked up by `find`, and then decided.
+        is waited out, looked up by `find`, and then decided. So leave nothing running: Lambda would
+        freeze it, and thaw it once `find` has looked.
         """
         if not isinstance(body, dict) or not isinstance(body.get("amount"), int):
             raise Rejected("amount must be an integer")
