@@ -196,7 +196,6 @@ LISTINGS: dict[Site, Listing | str] = {
         seen=lambda _: [one["message_id"]["S"] for one in demo_records.appointments(STACK)],
         both=["a", "b"],
     ),
-    ("actonce/demo/second_count.py", "is_by_word", "scan"): "Whether there is anything: the first.",
     ("actonce/doctor/looking.py", "_alarms", "list_subscriptions_by_topic"): listing(
         {"SubscriptionArn": "arn:a"},
         {"SubscriptionArn": "arn:b"},
@@ -236,7 +235,10 @@ LISTINGS: dict[Site, Listing | str] = {
         seen=lambda _: names(recent.page(WITH_ROWS, limit=9).messages, "message_id"),
         both=["a", "b"],
     ),
-    ("actonce/messages/recent.py", "page", "list_executions"): listing(
+    ("actonce/messages/history.py", "ended_undecided", "list_executions"): (
+        "The newest thousand of each status: the letter of an older one counts as waiting."
+    ),
+    ("actonce/messages/recent.py", "_listed", "list_executions"): listing(
         *map(execution, "ab"),
         seen=lambda _: names(recent.page(STACK, limit=9).messages, "name"),
         both=["a", "b"],
