@@ -105,9 +105,6 @@ COMMANDS = {
         "web_console:console", "Look at messages, and decide, in the browser.", extra="console"
     ),
     "where": Command("where:where", "Tell the whole story of one message, in order of time."),
-    "erase": Command(
-        "erase:erase", "Erase the content of one message that has ended, and say what stays."
-    ),
     "dead-letters": Command("dead_letters:app", "Look at what waits for a decision, and decide."),
     "unstarted": Command("unstarted:app", "Look at, send back or discard what was not started."),
 }
