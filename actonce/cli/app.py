@@ -68,9 +68,6 @@ COMMANDS = {
     "audit page": Command(
         "audit:page", "Draw the page of an audit that ran elsewhere.", extra="audit"
     ),
-    "audit verify": Command(
-        "audit_verify:verify", "Say whether what was judged is still what it was."
-    ),
     "collect": Command("collect:collect", "Write the records of a day, for actonce audit."),
     "backfill": Command(
         "backfill:backfill",
