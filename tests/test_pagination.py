@@ -1,7 +1,6 @@
 """Whatever lists goes on until there is no more: each such call of the sources, at three pages."""
 
 import ast
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,13 +18,11 @@ from actonce.doctor import looking
 from actonce.messages import delivery_log, recent
 from actonce.messages.own_effects import Attributes, EffectsTable
 from actonce.operate import pausing, status
-from actonce.records import collect, erasing
-from actonce.records.record_places import Bucket
+from actonce.records import collect
 from actonce.stack import clients
 from actonce.stack.clients import Aws, Stack
 from actonce_core.histories import reading
-from actonce_core.histories.day_file import packed
-from dead_letters_of_day import DeadLettersOfDay
+from execution_records import DayRecorder
 from tests.support.asl import PROJECT
 
 Site = tuple[str, str, str]
@@ -171,10 +168,9 @@ def collected(pages: Pages) -> int | None:
     return made.result.lines[DAY]["rows"]
 
 
-def recorded(pages: Pages) -> list[str]:
-    recorder = DeadLettersOfDay(STACK.stepfunctions, STACK.aws.client("s3"), "m", "records")
-    recorder._add(DAY, [])
-    return [asked["Key"] for asked in pages.calls if "Body" not in asked]
+def recorded(_: Pages) -> list[str]:
+    s3 = STACK.aws.client("s3")
+    return DayRecorder(STACK.stepfunctions, s3, "m", "records", "audits")._keys("records", "")
 
 
 LISTINGS: dict[Site, Listing | str] = {
@@ -269,18 +265,6 @@ LISTINGS: dict[Site, Listing | str] = {
     ("actonce/records/collect.py", "_rows", "scan"): listing(
         *map(item, "ab"), seen=collected, both=2
     ),
-    ("actonce/records/erasing.py", "_keys", "list_objects_v2"): listing(
-        {"Key": "a"},
-        {"Key": "b"},
-        seen=lambda _: sorted(set(erasing._keys(STACK.aws.client("s3"), "records", None))),
-        both=["a", "b"],
-    ),
-    ("actonce/records/record_places.py", "files", "list_objects_v2"): listing(
-        {"Key": "a", "Size": 1},
-        {"Key": "b", "Size": 1},
-        seen=lambda _: names(Bucket(STACK.aws.client("s3"), "records", "").files(), "below"),
-        both=["a", "b"],
-    ),
     ("actonce/stack/clients.py", "resources_of", "list_stack_resources"): listing(
         *map(resource, "ab"),
         seen=lambda _: list(clients.resources_of(STACK.aws, "actonce", {"T"})),
@@ -308,13 +292,11 @@ LISTINGS: dict[Site, Listing | str] = {
     ("functions/appointments.py", "find", "query"): (
         "A message's appointments, by the key: the example books one, and DynamoDB's page has 1 MB."
     ),
-    ("functions/dead_letters_of_day.py", "_add", "list_objects_v2"): listing(
+    ("functions/execution_records.py", "_keys", "list_objects_v2"): listing(
         {"Key": "a"},
         {"Key": "b"},
         seen=recorded,
         both=["a", "b"],
-        get_object=lambda: {"Body": io.BytesIO(packed([]))},
-        put_object={},
     ),
 }
 """Each place where something is listed: what it has to see, or why one page is enough."""

@@ -287,7 +287,7 @@ def test_a_nested_stack_is_given_every_parameter_and_uses_it(
         (TEMPLATE, "AppointmentsFunction", ["appointments"], set()),
         # Fewer retries are on the embedded AWS alone.
         (LOCKS, "ConsumerFunction", ["consumer", "appointments"], {"MAX_RETRIES"}),
-        (PLAIN[2], "DeadLettersFunction", ["dead_letters_of_day"], set()),
+        (PLAIN[2], "ExecutionRecordsFunction", ["execution_records"], set()),
     ],
 )
 def test_a_function_gets_the_variables_that_it_reads(

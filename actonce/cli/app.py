@@ -68,9 +68,6 @@ COMMANDS = {
     "audit page": Command(
         "audit:page", "Draw the page of an audit that ran elsewhere.", extra="audit"
     ),
-    "audit verify": Command(
-        "audit_verify:verify", "Say whether what was judged is still what it was."
-    ),
     "collect": Command("collect:collect", "Write the records of a day, for actonce audit."),
     "backfill": Command(
         "backfill:backfill",
@@ -105,9 +102,6 @@ COMMANDS = {
         "web_console:console", "Look at messages, and decide, in the browser.", extra="console"
     ),
     "where": Command("where:where", "Tell the whole story of one message, in order of time."),
-    "erase": Command(
-        "erase:erase", "Erase the content of one message that has ended, and say what stays."
-    ),
     "dead-letters": Command("dead_letters:app", "Look at what waits for a decision, and decide."),
     "unstarted": Command("unstarted:app", "Look at, send back or discard what was not started."),
 }

@@ -74,14 +74,6 @@ def audit(
             "when the newest file was written]",
         ),
     ] = None,
-    complete_by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Tell the streams whose heartbeats do not reach this moment  [the end of the last "
-            "day that is over]",
-        ),
-    ] = None,
     reach: Annotated[
         int | None,
         typer.Option(
@@ -99,7 +91,8 @@ def audit(
         bool,
         typer.Option(
             "--from-raw",
-            help="Read all records again, and judge all messages, whatever was cached of them.",
+            help="Read all records again, judge all messages, and take the files that are there "
+            "for the right ones.",
         ),
     ] = False,
     list_: Annotated[
@@ -115,17 +108,19 @@ def audit(
 ) -> None:
     """Say of each message: acted on once, again, or lost.
 
-    Writes DIR/messages (Parquet, a row per message), DIR/summary.json and DIR/report.html;
+    A second effect, a contradiction or a conflict is told at once; that something is missing, of
+    days that are over.
+
+    Writes DIR/messages (Parquet, a row per message), DIR/summary.json and DIR/report.html; and
     DIR/cache: what each day's files said, so that the next audit reads only days whose files came,
-    went or changed; and DIR/digests: the hashes of files of days that are over. If one is another
-    now, nothing is judged; actonce audit verify names all. Needs Java 17 or 21, or a Spark Connect
-    server in SPARK_REMOTE.
+    went or changed. Those of a judged day it names until --from-raw accepts them. Needs Java 17 or
+    21, or a Spark Connect server in SPARK_REMOTE.
     actonce audit package makes a package of it for EMR Serverless.
 
-    Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms, or a file
-    of a judged day has changed; 2, wrong use, nothing to audit, or an audit that did not come to
-    its end; 3, no alarm, but something could not be read or judged; 4, neither, but it rests on
-    somebody's word, as the sentence says.
+    Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms; 2, wrong
+    use, nothing to audit, or an audit that did not come to its end; 3, no alarm, but something
+    could not be read or judged, or a file of a judged day is another now; 4, neither, but it rests
+    on somebody's word, as the sentence says.
 
     Examples:
 
@@ -156,7 +151,6 @@ def audit(
             until=None if span is None else span[1].isoformat(),
             out=out,
             as_of=as_of,
-            complete_by=complete_by,
             grace=grace,
             reach=reach,
             by_executions=effects_by is EffectsBy.EXECUTIONS,
@@ -167,7 +161,7 @@ def audit(
         with session.ended_together():
             spark = session.spark_session("actonce-audit", brief=job.is_brief(request))
             summary: dict[str, Any] = job.audit(spark, request, console.say)
-            page = put_page(spark, summary, request.out) if "verdicts" in summary else None
+            page = put_page(spark, summary, request.out)
             spark.stop()
     except CannotAudit as error:
         raise WrongUse(str(error)) from error
@@ -215,12 +209,7 @@ def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
     return f"{out}/{_PAGE}"
 
 
-def _print(summary: dict[str, Any], page: str | None) -> None:
-    if page is None:
-        for one in summary["changed"]["files"][:10]:
-            console.out.print(f"  {one['what']}: {one['file']}", style="red", markup=False)
-        console.out.print(f"✗ {summary['sentence']}", style="red", markup=False)
-        return
+def _print(summary: dict[str, Any], page: str) -> None:
     for verdict, count in summary["verdicts"].items():
         if count:
             console.out.print(f"{count:>10,}  {verdict.replace('_', ' ')}", markup=False)
@@ -232,6 +221,8 @@ def _print(summary: dict[str, Any], page: str | None) -> None:
     for example in summary["quarantine"]["examples"][:10]:
         place = example["file"] + (f", line {example['line']}" if example["line"] else "")
         console.out.print(f"  {example['reason']}: {place}", style="red", markup=False)
+    for one in summary["changed"]["files"][:10]:
+        console.out.print(f"  {one['what']}: {one['file']}", style="yellow", markup=False)
     for sentence in summary["cannot_judge"]:
         console.out.print(sentence, style="yellow", markup=False)
     if summary["late_days"]:

@@ -90,10 +90,10 @@ class Status:
         executions: None: there are none, or they could not be seen.
         alarms: those that are on; None: they could not be seen, or have no data yet.
         audited: of the last audit's summary `from` and `to` (the days that it judged),
-            `generated_at`, `sentence` and `exit_status`, `complete_until` and `not_yet_judged`
-            (null: heartbeats tell neither), with its age in seconds and its severity
-            (`audit_summary.SEVERITIES`); None: there is none of this stack at hand, or it could not
-            be seen.
+            `generated_at`, `sentence` and `exit_status`, `over_until` (the end of the last day of
+            which anything is called missing) and `not_yet_judged`, with its age in seconds and its
+            severity (`audit_summary.SEVERITIES`); None: there is none of this stack at hand, or it
+            could not be seen.
         oldest_failed_seconds: how old the oldest delivery was that failed in the last half hour, by
             the starter's own metric; None: none failed, or CloudWatch does not say.
         not_seen: why not, by `pause`, `feeds`, `executions`, `alarms` and `last_audit`.
@@ -332,11 +332,10 @@ def _audited(stack: Stack, own: Path | None, now: datetime) -> Mapping[str, Any]
     if found is None:
         return None
     place, told = found
-    names = ("from", "to", "generated_at", "sentence", "exit_status")
-    names_of_heartbeats = ("complete_until", "not_yet_judged")
+    names = ("from", "to", "generated_at", "sentence", "exit_status", "over_until")
     made = datetime.fromisoformat(told["generated_at"])
     return {
-        **{name: told.get(name) for name in (*names, *names_of_heartbeats)},
+        **{name: told.get(name) for name in (*names, "not_yet_judged")},
         "severity": audit_summary.SEVERITIES.get(told.get("exit_status")),
         "age_seconds": max(0, int((now - made).total_seconds())),
         "place": place,

@@ -5,8 +5,8 @@ executions and dead letters from the executions' histories, rows from the table 
 lease, effects from the example's table or a team's own, sent from what `actonce send --record`
 wrote. Collecting consumes and changes nothing of it.
 
-All but `sent` go one way: a reader yields a stream's records, and `_keep` puts each into the file
-of its day, which it ends with the moment at which reading began.
+All but `sent` go one way: a reader yields a stream's records, and `_keep` puts each, with the stack
+that it is of, into the file of its day.
 """
 
 import contextlib
@@ -22,20 +22,18 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.own_effects import EffectsFile, OwnEffects, effects_of_stack
+from actonce.messages.own_effects import OwnEffects, effects_of_stack
 from actonce.records.day_files import (
-    HEARTBEAT,
     DayFiles,
     day_folder,
     files_of_others,
-    read_back,
 )
-from actonce.records.execution_records import records
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.histories.day_file import FILE_NAME
 from actonce_core.histories.reading import executions_between, read_histories
+from actonce_core.histories.records import records
 from actonce_core.records import timestamp
 
 STREAMS = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
@@ -100,7 +98,7 @@ def collect(stack: Stack, request: CollectRequest, now: datetime | None = None) 
     """Collect the streams; a day collected again replaces its files, one by one.
 
     A stream that cannot be read leaves the others alone, and its own files as they were. If the
-    day before was collected before it was over, it is collected again: so no heartbeat vouches for
+    day before was collected before it was over, it is collected again: so no newer file vouches for
     records that are missing.
 
     Args:
@@ -123,14 +121,15 @@ def collect(stack: Stack, request: CollectRequest, now: datetime | None = None) 
 
 
 def _unfinished(request: CollectRequest) -> date | None:
-    """The last earlier day that has files, if one of them ends before the day did."""
+    """The last earlier day that has files, if one of them was written before the day was over."""
     first = min(request.days)
     for stream in sorted(request.streams - {"sent"}):
         files = request.root.glob(f"{stream}/dt=????-??-??/{FILE_NAME}")
         days = [day for file in files if (day := _named(file.parent.name)) and day < first]
         if days:
-            *_, until = read_back(day_folder(request.root, stream, max(days)) / FILE_NAME)
-            if until is not None and until < timestamp(_midnight(max(days) + timedelta(days=1))):
+            written = (day_folder(request.root, stream, max(days)) / FILE_NAME).stat().st_mtime
+            over = _midnight(max(days) + timedelta(days=1)) + _LOGGED_WITHIN
+            if datetime.fromtimestamp(written, UTC) < over:
                 return max(days)
     return None
 
@@ -210,8 +209,6 @@ class _Run:
         streams: Sequence[str],
         days: Sequence[date],
         records: Iterable[Record],
-        *,
-        is_of_now: bool = True,
     ) -> None:
         """Put each record into the file of its stream and day, and count those without a day.
 
@@ -219,10 +216,9 @@ class _Run:
             streams: of the records.
             days: records of any other are left out.
             records: all of those days.
-            is_of_now: whether they are as AWS had them when the run began, so that the files may
-                end with a heartbeat.
         """
         timeless: list[Record] = []
+        source = self.stack.ledger_table or self.stack.state_machine
         with contextlib.ExitStack() as opened:
             files = {name: opened.enter_context(self._files(name, days)) for name in streams}
             bar = opened.enter_context(console.progress(streams[0].capitalize(), None))
@@ -233,29 +229,20 @@ class _Run:
                 else:
                     self._note_end(record)
                     if record["stream"] in files:
-                        files[record["stream"]].write(day, record)
+                        files[record["stream"]].write(day, record | {"source": source})
                 bar.update(number)
-            for name, file in files.items() if is_of_now else ():
-                for day in days:
-                    file.end(day, self._heartbeat(name, day))
         if timeless:
             self.result.missing.append(
                 f"{' and '.join(streams)}: {len(timeless)} have no time that can be read, and are "
                 f"in no day's file; the first is of message {timeless[0].get('message_id')}."
             )
 
-    def _heartbeat(self, stream: str, day: date) -> Record:
-        """That a day's file has all of the day from before the run began."""
-        until = min(self.now, _midnight(day) + timedelta(days=1))
-        line = {"stream": stream, "version": 1, "at": timestamp(until), "event": HEARTBEAT}
-        stack = self.stack.ledger_table or self.stack.state_machine
-        return line | {"source": stack}
-
     @contextlib.contextmanager
     def _files(self, stream: str, days: Sequence[date]) -> Iterator[DayFiles]:
         # Step Functions forgets executions of a day that is over, and adds none.
         forgets = stream in ("executions", "dead_letters")
-        with DayFiles(self.request.root, stream, days, keep_longer=forgets).replaced() as files:
+        files = DayFiles(self.request.root, stream, days, keep_longer=forgets, read_at=self.now)
+        with files.replaced():
             yield files
         for day, lines in files.lines.items():
             if day not in files.longer:
@@ -400,9 +387,7 @@ class _Run:
                 "--effects-time, or collect executions and rows with them"
             )
         left_out: Counter[str] = Counter()
-        # Nobody says when a team's file was written.
-        is_of_now = not isinstance(source, EffectsFile)
-        self._keep(streams, days, self._effects_of(source, left_out), is_of_now=is_of_now)
+        self._keep(streams, days, self._effects_of(source, left_out))
         sentences = {
             "nameless": f"have no {source.attributes.key}, and are taken for no effects",
             "alone": "have a message's id as their only key: a second effect of it would not be "

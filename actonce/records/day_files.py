@@ -1,26 +1,22 @@
 """The files of one stream: one per UTC day, replaced whole.
 
 JSON Lines, gzip, `<root>/<stream>/dt=YYYY-MM-DD/collected.jsonl.gz`. A file without records says
-that the stream was looked at and had none that day; no file says that it was not looked at. The
-last line may be a heartbeat: up to when the file has all of its day's records.
+that the stream was looked at and had none that day; no file says that it was not looked at. A file
+is as new as what was read: its time says up to when it has its day's records.
 """
 
 import contextlib
 import gzip
 import hashlib
-import json
 import os
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 from uuid import uuid4
 
 from actonce_core.histories.day_file import FILE_NAME, folder_of, json_line
-
-HEARTBEAT: Final = "heartbeat"
-"""The `event` of a line that says until when (`at`) its stream was handed everything."""
 
 _TEMPORARY: Final = ".collected."  # Spark does not read names that begin with a dot
 
@@ -55,6 +51,7 @@ class DayFiles:
         days: a record of any other day is left out.
         keep_longer: whether a day's file that has more lines stays: what is read now was partly
             forgotten since.
+        read_at: when reading began, which is the files' time then; None: now.
 
     Attributes:
         lines: how many records of each day were written.
@@ -62,12 +59,19 @@ class DayFiles:
     """
 
     def __init__(
-        self, root: Path, stream: str, days: Collection[date], *, keep_longer: bool = False
+        self,
+        root: Path,
+        stream: str,
+        days: Collection[date],
+        *,
+        keep_longer: bool = False,
+        read_at: datetime | None = None,
     ) -> None:
         self.lines = dict.fromkeys(sorted(days), 0)
         self.longer: set[date] = set()
         self._sums = dict.fromkeys(self.lines, 0)
         self._keep_longer = keep_longer
+        self._read_at = (read_at or datetime.now(UTC)).timestamp()
         self._root = root
         self._stream = stream
         self._name = f"{_TEMPORARY}{uuid4().hex}"
@@ -83,10 +87,6 @@ class DayFiles:
         for line in lines:
             self._write(day, line if line.endswith(b"\n") else line + b"\n")
             self.lines[day] += 1
-
-    def end(self, day: date, heartbeat: Mapping[str, Any]) -> None:
-        """Add a heartbeat, which is no record, as the last line of a day's file."""
-        self._write(day, json_line(heartbeat))
 
     def _write(self, day: date, line: bytes) -> None:
         self._file(day).write(line)
@@ -108,13 +108,13 @@ class DayFiles:
                 os.fsync(raw.fileno())
             for day in self.lines:
                 file = day_folder(self._root, self._stream, day) / FILE_NAME
-                lines, sums, _ = read_back(file)
+                lines, sums = _read_back(file)
                 if self._keep_longer and lines > self.lines[day]:
                     self.longer.add(day)
-                elif (lines, sums) == (self.lines[day], self._sums[day]):
-                    os.utime(file)  # it is as new as what was read
-                else:
+                    continue
+                if (lines, sums) != (self.lines[day], self._sums[day]):
                     self._temporary(day).replace(file)
+                os.utime(file, (self._read_at, self._read_at))
         finally:
             for day, (packed, raw) in self._open.items():
                 with raw:
@@ -134,24 +134,20 @@ class DayFiles:
         return self._open[day][0]
 
 
-def read_back(file: Path) -> tuple[int, int, str | None]:
-    """A file's number of records, the sum of its lines' hashes, and the time of its heartbeat.
+def _read_back(file: Path) -> tuple[int, int]:
+    """A file's number of records, and the sum of its lines' hashes.
 
-    The sum does not depend on the lines' order. -1, 0 and None where the file is not there, or not
-    whole.
+    The sum does not depend on the lines' order. -1 and 0 where the file is not there, or not whole.
     """
-    lines, sums, last = 0, 0, b"{}"
+    lines, sums = 0, 0
     try:
         with gzip.open(file, "rb") as opened:
-            for last in opened:
+            for line in opened:
                 lines += 1
-                sums += _number(last)
-        told = json.loads(last)
-    except (OSError, EOFError, zlib.error, ValueError):
-        return -1, 0, None
-    if not isinstance(told, dict) or told.get("event") != HEARTBEAT:
-        return lines, sums, None
-    return lines - 1, sums, str(told.get("at"))
+                sums += _number(line)
+    except (OSError, EOFError, zlib.error):
+        return -1, 0
+    return lines, sums
 
 
 def _number(line: bytes) -> int:

@@ -8,13 +8,17 @@ Below the results' folder:
 Invariant: rows are judged only by a manifest that is whole and of this version of the audit, while
 the files of records and of rows are those that it names. Each attempt has a folder of its own, so
 that whoever is killed, or works beside another, spoils nobody's rows.
+
+Records expire, and the cache stays: a day whose files have expired is judged by what was cached of
+it, by a later version, too, that gives rows the same form. A manifest also names the files by which
+its day was judged, so that a later change of them shows.
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import date
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date, timedelta
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Final, Self
@@ -24,7 +28,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.reading.all_streams import SCHEMA, records
-from pipeline.audit.reading.listing import File, Listing
+from pipeline.audit.reading.listing import File, Listing, from_root
 from pipeline.audit.reading.places import (
     HASH_OF_NOTHING,
     ListedFile,
@@ -32,9 +36,10 @@ from pipeline.audit.reading.places import (
     files_below,
     hashes,
     place,
+    readable,
 )
-from pipeline.audit.reading.records import COLUMNS
-from pipeline.audit.reading.streams import HANDED, STREAM_OF, Code
+from pipeline.audit.reading.records import COLUMNS, KINDS
+from pipeline.audit.reading.streams import STREAM_OF, Code
 from pipeline.audit.results.tables import CACHE, parquet_writer
 from pipeline.audit.sql import columns
 from pipeline.audit.times import now_ms
@@ -58,6 +63,17 @@ _WORTH_TELLING: Final = 2**27  # bytes
 _ABANDONED_MS: Final = 86_400_000
 """Rows that no manifest names are an attempt that was killed, or another audit's at work."""
 _MOST_TOLD: Final = 100
+_EXPIRES: Final = timedelta(days=30)
+"""Nothing expires sooner: the least that `RecordsRetentionDays` of records.yaml may be."""
+_TRIES: Final = 3
+
+FORM: Final = hashlib.sha256(
+    json.dumps([COLUMNS, {code.name: int(code) for code in Code}]).encode()
+).hexdigest()
+"""Of rows: what is cached in it means the same to each version that has it."""
+
+Files = Mapping[str, str]
+"""The hash of each file, by its path from the root of the records on."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,10 +101,9 @@ class DayCounts:
         rows: how many, lines that could not be read among them.
         quarantined: how many such lines.
         seen_at: the latest time (ms) of a delivery, an execution or a row; None: there is none.
-        newest_at: the latest of all, but heartbeats.
+        newest_at: the latest of all.
         unknown_ids: records under a name that may stand for an id: `all_streams.with_known_ids`.
-        handed: by stream, the time (ms) of its newest heartbeat.
-        sources: the first and the last in order of what heartbeats say to be of; may be one.
+        sources: whose the records are, of each of `KINDS` the first and the last in order.
     """
 
     rows: int = 0
@@ -96,7 +111,6 @@ class DayCounts:
     seen_at: int | None = None
     newest_at: int | None = None
     unknown_ids: int = 0
-    handed: Mapping[str, int] = field(default_factory=dict)
     sources: Sequence[str] = field(default_factory=list)
 
 
@@ -109,39 +123,65 @@ class Manifest:
         sources: the files of records.
         files: the files of rows.
         counts: what they hold.
+        version: of the audit that cached it.
+        form: of the rows, as `FORM` is.
+        judged: the files by which the day was judged when it was over; None: it was not as yet.
     """
 
     day: date
     sources: tuple[Source, ...]
     files: tuple[Source, ...]
     counts: DayCounts
+    version: str
+    form: str = FORM
+    judged: Files | None = None
 
-    def text(self, version: str) -> str:
-        """As it is written: a line that vouches for the rest, and that it is of this version."""
+    def text(self) -> str:
+        """As it is written: a line that vouches for the rest."""
         rest = json.dumps(asdict(self), ensure_ascii=False, default=str)
-        return f"{_hash_of(rest, version)}\n{rest}"
+        return f"{_hash_of(rest)}\n{rest}"
 
     @classmethod
-    def of(cls, text: str, version: str) -> Self | None:
-        """From what was written; None: it is torn, was changed, or is of another version."""
+    def of(cls, text: str) -> Self | None:
+        """From what was written; None: it is torn, or was changed."""
         first, _, rest = text.partition("\n")
-        if first != _hash_of(rest, version):
+        if first != _hash_of(rest):
             return None
         one = json.loads(rest)
-        return cls(
-            date.fromisoformat(one["day"]),
-            tuple(Source(**source) for source in one["sources"]),
-            tuple(Source(**source) for source in one["files"]),
-            DayCounts(**one["counts"]),
-        )
+        try:
+            return cls(
+                **one
+                | {
+                    "day": date.fromisoformat(one["day"]),
+                    "sources": tuple(Source(**source) for source in one["sources"]),
+                    "files": tuple(Source(**source) for source in one["files"]),
+                    "counts": DayCounts(**one["counts"]),
+                }
+            )
+        except (KeyError, TypeError):  # of a version that wrote another
+            return None
 
-    def misfit(self, files: Sequence[File], there: Mapping[str, ListedFile]) -> str | None:
+    def hashes(self) -> Files:
+        """Of the files of records."""
+        return {from_root(one.path): one.sha256 for one in self.sources}
+
+    def has_lost_only(self, files: Sequence[File]) -> bool:
+        """Whether files are gone, and nothing else has changed."""
+        now = {(file.path, file.size, file.stamp) for file in files}
+        return now < {(one.path, one.size, one.stamp) for one in self.sources}
+
+    def misfit(
+        self, files: Sequence[File], there: Mapping[str, ListedFile], version: str
+    ) -> str | None:
         """Why the day has to be read again; None: its rows are what its files say.
 
         Args:
             files: the day's files of records that are listed.
             there: what lies in the cache, by its path from there on.
+            version: of this audit.
         """
+        if self.version != version:
+            return "it was cached by another version"
         for one in self.files:
             found = there.get(one.path)
             if found is None or (found.size, found.stamp) != (one.size, one.stamp):
@@ -151,8 +191,17 @@ class Manifest:
         return None if now == then else "files of it came, went or changed"
 
 
-def _hash_of(text: str, version: str) -> str:
-    return hashlib.sha256(f"{version}\n{text}".encode()).hexdigest()
+def _hash_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def differences(judged: Files, now: Files) -> dict[str, str]:
+    """What became of files: `changed`, `gone` or `come`, by their paths; others stayed."""
+    return {
+        path: "gone" if path not in now else "come" if path not in judged else "changed"
+        for path in sorted(judged.keys() | now.keys())
+        if judged.get(path) != now.get(path)
+    }
 
 
 def version(of_spark: str) -> str:
@@ -181,9 +230,10 @@ class Cache:
     """The cache below a results' folder, and how it is brought up to date with what is listed.
 
     Attributes:
-        from_raw: believe nothing that was cached before.
+        from_raw: believe nothing that was cached before, where there is something to read.
         days: the manifests that fit their files, by day.
         again: why the others were read, by day.
+        changed: what became of the files by which days were judged, by their paths.
     """
 
     spark: SparkSession
@@ -191,45 +241,104 @@ class Cache:
     from_raw: bool = False
     days: dict[date, Manifest] = field(default_factory=dict)
     again: dict[date, str] = field(default_factory=dict)
+    changed: dict[str, str] = field(default_factory=dict)
     _version: str = ""
 
     def bring_up_to_date(
         self,
         listing: Listing,
         every_day: Collection[date],
+        relisted: Callable[[], Listing],
         say: Callable[[str], None] | None = None,
     ) -> None:
         """Read what is not cached of a listing, or was cached of other files, and cache it.
 
         Args:
-            every_day: all days that have any, listed or not: what is cached of others goes.
+            every_day: all days that have any file, listed or not.
+            relisted: lists the files once more, to see whether one has changed meanwhile.
             say: called with how much is read, if that takes long.
 
         Raises:
-            CannotAudit: what was written is not there.
+            CannotAudit: what was written is not there, or a file changes whenever it is read.
         """
-        files = listing.by_day()
+        files, newest = listing.by_day(), max(every_day)
         self._version = version(self.spark.version)
         there = {one.below: one for one in files_below(place(self.spark, self._folder))}
-        manifests = self._manifests(there)
-        self._clean(there, manifests, every_day)
-        for day, of_day in files.items():
-            manifest = manifests.get(day)
-            why = manifest.misfit(of_day, there) if manifest else "nothing was cached of it"
-            if self.from_raw:
-                why = "everything is read from the records"
-            if manifest and not why:
-                self.days[day] = manifest
-            else:
-                self.again[day] = why or ""
+        then = self._manifests(there)
+        self._clean(there, then, every_day)
+        for day in sorted(files.keys() | {day for day in then if day >= listing.since}):
+            self._take(day, files.get(day, []), then.get(day), there, newest)
         size = sum(file.size for day in self.again for file in files[day])
         if say is not None and size > _WORTH_TELLING:
             say(f"reading the records of {len(self.again):,} of {len(files):,} days")
         for days in _batches(files, sorted(self.again)):
-            for one in self._written({day: files[day] for day in days}):
-                name = f"{one.day.isoformat()}.manifest"
-                place(self.spark, self._folder).write(name, one.text(self._version))
-                self.days[one.day] = one
+            for one in self._read({day: files[day] for day in days}, relisted):
+                was = then.get(one.day)
+                self.days[one.day] = replace(one, judged=was.judged if was else None)
+                self._write(self.days[one.day])
+        for day, manifest in self.days.items():
+            if manifest.judged is not None:
+                found = differences(manifest.judged, manifest.hashes())
+                expired = "gone" if newest - day >= _EXPIRES else ""
+                self.changed |= {path: what for path, what in found.items() if what != expired}
+
+    def _take(
+        self,
+        day: date,
+        files: Sequence[File],
+        was: Manifest | None,
+        there: Mapping[str, ListedFile],
+        newest: date,
+    ) -> None:
+        """Believe what was cached of a day, or have its files read again; none may be left."""
+        if was is None:
+            self.again[day] = "nothing was cached of it"
+        elif self._has_expired(was, files, there, newest):
+            self.days[day] = was
+        elif not files:
+            if was.judged:
+                self.days[day] = replace(was, sources=(), files=(), counts=DayCounts())
+        elif self.from_raw:
+            self.again[day] = "everything is read from the records"
+        elif why := was.misfit(files, there, self._version):
+            self.again[day] = why
+        else:
+            self.days[day] = was
+
+    def sources(self, days: Iterable[date]) -> dict[str, date]:
+        """Whose the records of days are, and the first day of each."""
+        found: dict[str, date] = {}
+        for day in days:
+            for source in self.days[day].counts.sources if day in self.days else ():
+                found.setdefault(source, day)
+        return found
+
+    def _has_expired(
+        self,
+        was: Manifest,
+        files: Sequence[File],
+        there: Mapping[str, ListedFile],
+        newest: date,
+    ) -> bool:
+        """Whether a day's files have, and its rows are all there is of it."""
+        return (
+            newest - was.day >= _EXPIRES
+            and was.has_lost_only(files)
+            and was.form == FORM
+            and all(one.path in there for one in was.files)
+        )
+
+    def close(self, days: Iterable[date]) -> None:
+        """Note by which files days were judged that are over; a later change of them shows."""
+        for day in days:
+            manifest = self.days.get(day)
+            if manifest and (manifest.judged is None or self.from_raw):
+                self.days[day] = replace(manifest, judged=manifest.hashes())
+                self._write(self.days[day])
+
+    def _write(self, manifest: Manifest) -> None:
+        name = f"{manifest.day.isoformat()}.manifest"
+        place(self.spark, self._folder).write(name, manifest.text())
 
     def rows(self, days: Iterable[date] | None = None) -> DataFrame:
         """The rows of days, or of all that are cached, as `records.COLUMNS` has them."""
@@ -253,8 +362,35 @@ class Cache:
     def _manifests(self, there: Mapping[str, ListedFile]) -> dict[date, Manifest]:
         here = place(self.spark, self._folder)
         names = [name for name in there if name.endswith(".manifest") and name[0] != "."]
-        found = [Manifest.of(here.read(name) or "", self._version) for name in names]
+        found = [Manifest.of(here.read(name) or "") for name in names]
         return {manifest.day: manifest for manifest in found if manifest}
+
+    def _read(
+        self, files: Mapping[date, Sequence[File]], relisted: Callable[[], Listing]
+    ) -> list[Manifest]:
+        """Write the rows of days, of files that nobody has changed while they were read."""
+        for _ in range(_TRIES):
+            manifests = self._written(files)
+            now = {file.path: file for file in relisted().files}
+            changed = [
+                file.path
+                for of_day in files.values()
+                for file in of_day
+                if file.path not in now or now[file.path].stamp != file.stamp
+            ]
+            if not changed:
+                return manifests
+            left = {
+                day: [now[file.path] for file in of_day if file.path in now]
+                for day, of_day in files.items()
+            }
+            files = {day: of_day for day, of_day in left.items() if of_day}
+            if not files:
+                return []
+        raise CannotAudit(
+            f"{readable(changed[0])} changes whenever it is read: audit again when nobody writes "
+            "it."
+        )
 
     def _written(self, files: Mapping[date, Sequence[File]]) -> list[Manifest]:
         """Write the rows of days."""
@@ -285,7 +421,11 @@ class Cache:
 
         return [
             Manifest(
-                day, tuple(map(source, of_day)), tuple(parts[day]), counts.get(day, DayCounts())
+                day,
+                tuple(map(source, of_day)),
+                tuple(parts[day]),
+                counts.get(day, DayCounts()),
+                self._version,
             )
             for day, of_day in files.items()
         ]
@@ -304,8 +444,17 @@ class Cache:
         manifests: Mapping[date, Manifest],
         every_day: Collection[date],
     ) -> None:
-        """Delete what is of no day, and rows that nothing names and nobody can be at work on."""
-        gone = {f"{day.isoformat()}.manifest" for day in manifests if day not in every_day}
+        """Delete what is of no day, and rows that nothing names and nobody can be at work on.
+
+        A day that is gone stays while its records may have expired, or somebody has to look.
+        """
+        gone = {
+            f"{day.isoformat()}.manifest"
+            for day, one in manifests.items()
+            if day not in every_day
+            and max(every_day) - day < _EXPIRES
+            and (one.judged is None or self.from_raw)
+        }
         named = {file.path for manifest in manifests.values() for file in manifest.files}
         oldest = now_ms() - _ABANDONED_MS
         for name, one in there.items():
@@ -330,20 +479,18 @@ def write_rows(rows: DataFrame, folder: str, days: Collection[date]) -> int:
 
 def _counted(rows: DataFrame) -> dict[date, DayCounts]:
     """What there is of each day that has rows."""
-    is_heartbeat = f"code = {int(Code.HEARTBEAT)}"
-    handed = (
-        f"'{stream}', max(CASE WHEN {is_heartbeat} AND stream = '{stream}' THEN at END)"
-        for stream in HANDED
+    sources = (
+        f"{end}(CASE WHEN startswith(source, '{kind} ') THEN source END)"
+        for kind in KINDS
+        for end in ("min", "max")
     )
-    source = f"CASE WHEN {is_heartbeat} THEN what END"
     numbers = {
         "rows": "count(1)",
         "quarantined": f"count_if(code = {int(Code.QUARANTINED)})",
         "seen_at": f"max(CASE WHEN {_SHOWS_LIFE} THEN at END)",
-        "newest_at": f"max(CASE WHEN NOT {is_heartbeat} THEN at END)",
+        "newest_at": "max(at)",
         "unknown_ids": f"count_if({_UNKNOWN_ID})",
-        "handed": f"map_filter(map({', '.join(handed)}), (_, at) -> at IS NOT NULL)",
-        "sources": f"array_compact(array(min({source}), max({source})))",
+        "sources": f"array_distinct(array_compact(array({', '.join(sources)})))",
     }
     return {
         date.fromisoformat(row["folder"]): DayCounts(**{name: row[name] for name in numbers})

@@ -13,7 +13,7 @@ Exit status: see `Status`.
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from operator import itemgetter
@@ -25,7 +25,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.cache import Cache
-from pipeline.audit.horizon import Horizon, horizon_of, standing_still
+from pipeline.audit.horizon import Horizon, horizon_of
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from pipeline.audit.judging.verdicts import UNRESOLVED, Coverage, judged, per_message
 from pipeline.audit.reading.all_streams import before, narrow, of_messages, with_known_ids
@@ -39,19 +39,27 @@ from pipeline.audit.reading.places import (
     place,
 )
 from pipeline.audit.reading.quarantine import Quarantine, quarantine
+from pipeline.audit.reading.records import KINDS
 from pipeline.audit.request import Request, Status, parser, requested
-from pipeline.audit.results import digests, summary
-from pipeline.audit.results.digests import Chain, name_of, read_chain
+from pipeline.audit.results import summary
 from pipeline.audit.results.tables import (
     CACHE,
     empty_days,
     refuse_others,
     write_days,
 )
-from pipeline.audit.sealing import changed_files, seal
 from pipeline.audit.sql import columns
-from pipeline.audit.times import Interval, as_text, day_of, end_of, in_ms, midnight, now_ms
-from pipeline.audit.watermarks import Watermarks
+from pipeline.audit.times import (
+    DAY_MS,
+    Interval,
+    all_days,
+    as_text,
+    day_of,
+    end_of,
+    in_ms,
+    midnight,
+    now_ms,
+)
 from pipeline.errors import CannotAudit
 from pipeline.spark.session import configured, spark_session
 from pipeline.visible import give_up_output, guard_standard_streams, json_text
@@ -88,27 +96,25 @@ def audit(
         span = _span(request, listing)
         refuse_others(spark, request.out)
         with alone_in(request.out):
-            kept = _begin(spark, request)
+            told = _begin(spark, request)
             try:
-                chain = read_chain(place(spark, f"{request.out}/{digests.FOLDER}"), kept["digest"])
                 cache = Cache(spark, request.out, request.from_raw)
-                cache.bring_up_to_date(listing, everything.days(), say)
-                changed = changed_files(chain, cache.days, everything.days(), _oldest(request))
-                if changed:
-                    result = _changed(request, kept, chain, changed)
-                    _write_summary(spark, request, result)
-                    return result
-                counts = {day: manifest.counts for day, manifest in cache.days.items()}
-                marks = Watermarks.read(listing, counts, by_executions=request.by_executions)
-                if request.as_of is None:
-                    marks.check(kept["watermarks"], listing.modified)
-                horizon = horizon_of(request, listing, span, counts.values(), marks.complete_until)
-                return _Audit(
-                    spark, request, listing, span, cache, chain, marks, horizon, began
-                ).summary()
+                cache.bring_up_to_date(
+                    listing,
+                    everything.days(),
+                    lambda: list_records(spark, request.records, request.out),
+                    say,
+                )
+                _check_one_stack(cache.sources(all_days(*span)))
+                counts = [manifest.counts for manifest in cache.days.values()]
+                horizon = horizon_of(request, listing, began, counts)
+                result = _Audit(spark, request, listing, span, cache, horizon, told).summary()
+                _write_summary(spark, request, result)
+                cache.close(_over(span, horizon))
             except CannotAudit as error:
-                _write_summary(spark, request, _unjudged(request, kept, str(error)))
+                _write_summary(spark, request, _unjudged(request, str(error), told))
                 raise
+            return result
     except (PySparkException, Py4JError) as error:
         said = f"The audit did not come to its end: {first_line(error)}"
         if f"/{CACHE}/rows/" in str(error):
@@ -118,65 +124,60 @@ def audit(
         raise CannotAudit(f"The audit did not come to its end: {error}") from error
 
 
-def _begin(spark: SparkSession, request: Request) -> dict[str, Any]:
+def _begin(spark: SparkSession, request: Request) -> Any:
     """Put the last result away: a run that does not end leaves no clean one behind.
 
     Returns:
-        What stays of it until a run has come to its end: the head of the chain of digests
-        (`digest`; None: it has none), and the `watermarks`, if it was of these records.
+        `told` of the last summary, which stays until a run has come to its end.
     """
     out = place(spark, request.out)
     try:
         last = json.loads(out.read("summary.json") or "{}")
     except ValueError:
         last = {}
-    last = last if isinstance(last, dict) else {}
-    marks = last.get("watermarks") if last.get("records") == request.records else None
-    kept = {
-        "digest": last.get("digest"),
-        "watermarks": marks if isinstance(marks, dict) else {},
-    }
+    told = last.get("told") if isinstance(last, dict) else None
     said = f"The audit that began at {as_text(now_ms())} has not come to its end."
     out.delete("report.html")
     try:
-        _write_summary(spark, request, _unjudged(request, kept, said))
+        _write_summary(spark, request, _unjudged(request, said, told))
     except BaseException:  # no room for it; then there is none
         out.delete("summary.json")
         raise
-    return kept
+    return told
 
 
-def _unjudged(
-    request: Request, kept: Mapping[str, Any], sentence: str, status: Status = Status.NOT_AUDITED
-) -> dict[str, Any]:
+def _unjudged(request: Request, sentence: str, told: Any) -> dict[str, Any]:
     """The summary of a run that has judged nothing."""
     return {
-        **kept,
         "version": VERSION,
+        "run": request.run,
+        "told": told,
         "sentence": sentence,
-        "exit_status": int(status),
+        "exit_status": int(Status.NOT_AUDITED),
         "generated_at": as_text(now_ms()),
         "records": request.records,
     }
 
 
-def _changed(
-    request: Request, kept: Mapping[str, Any], chain: Chain, changed: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """The summary that says which files of judged days are others now, and what to do."""
-    first, number = changed[0], len(changed)
-    files = (
-        "1 file is not what it was" if number == 1 else f"{number:,} files are not what they were"
-    )
-    became = "was changed" if first["what"] == "changed" else "is gone, or cannot be read"
-    sentence = (
-        f"Nothing was judged: {files} when the day was judged. {first['file']} {became}, as "
-        f"{name_of(first['digest'])} tells of {chain.records}. Put back what was there (S3 "
-        f"keeps older versions), or accept what is: actonce audit verify {request.out} --accept"
-    )
-    result = _unjudged(request, kept, sentence, Status.ALARMS)
-    result |= {"digest": chain.head()}
-    return result | {"changed": {"total": number, "files": changed[:_MOST_TOLD]}}
+def _check_one_stack(sources: Mapping[str, date]) -> None:
+    for kind in KINDS:
+        of_kind = sorted(one for one in sources if one.startswith(f"{kind} "))
+        if len(of_kind) > 1:
+            first, second = (f"{one} ({sources[one]})" for one in of_kind[:2])
+            raise CannotAudit(
+                f"The records are of two stacks, {first} and {second}: keep those of each in a "
+                "folder of its own."
+            )
+
+
+def _over(span: Interval, horizon: Horizon) -> Iterator[date]:
+    """The days that were judged and are over.
+
+    Of those beside one that is not over a day later only: the night brings more files.
+    """
+    since, until = span
+    delay = 0 if end_of(until) <= horizon.over else DAY_MS
+    return (day for day in all_days(since, until) if end_of(day) + delay <= horizon.over)
 
 
 def _write_summary(spark: SparkSession, request: Request, summary: dict[str, Any]) -> None:
@@ -189,7 +190,7 @@ def _within_reach(request: Request, listing: Listing) -> Listing:
     files = tuple(file for file in listing.files if file.day >= oldest)
     if not files:
         raise CannotAudit(f"Nothing to audit in {request.records} since {oldest}.")
-    return replace(listing, files=files)
+    return replace(listing, files=files, since=oldest)
 
 
 def _oldest(request: Request) -> date:
@@ -239,9 +240,7 @@ class _Audit:
 
     Attributes:
         span: the days that are judged.
-        chain: of the digests that are there.
-        marks: how far the streams are complete.
-        began: before the records were listed (ms).
+        last_told: the `told` of the last summary.
         bad: what could not be read.
         known_ids: records are to be put under the ids that they stand for.
     """
@@ -251,10 +250,8 @@ class _Audit:
     listing: Listing
     span: Interval
     cache: Cache
-    chain: Chain
-    marks: Watermarks
     horizon: Horizon
-    began: int
+    last_told: Any = None
     bad: Quarantine = field(default_factory=Quarantine)
     known_ids: bool = False
 
@@ -336,8 +333,8 @@ class _Audit:
     def _results(self, messages: DataFrame, observed: dict[str, Any]) -> dict[str, Any]:
         """Write everything else: the numbers of each day and of all are one aggregation."""
         request, listing, bad = self.request, self.listing, self.bad
-        span, complete = self.span, self.horizon.complete
-        numbers = summary.day_columns(complete) | summary.gap_columns() | summary.latency_columns()
+        span, over = self.span, self.horizon.over
+        numbers = summary.day_columns(over) | summary.gap_columns() | summary.latency_columns()
         counted = [one.asDict() for one in messages.rollup("day").agg(*columns(numbers)).collect()]
         row = next((one for one in counted if one["day"] is None), {})
         day_rows = sorted((one for one in counted if one["day"]), key=itemgetter("day"))
@@ -361,14 +358,16 @@ class _Audit:
                 f"{day}: messages that have late records could not be judged."
                 for day in late_unjudged
             ),
-            *standing_still(request, listing, span, self.marks, self.horizon),
         ]
+        changed = self.cache.changed
+        if changed and not request.from_raw:
+            unseen.insert(0, summary.changed_files(changed))
         later = sum(row["not_yet_judged"] for row in day_rows)
         sentence = summary.sentence(
             verdicts, unjudged, bad.lines, late_alarms, unseen, trusted, later
         )
-        if complete is not None and complete < end_of(span[1]):
-            sentence = f"{summary.complete_until(complete, later)} {sentence}"
+        if over < end_of(span[1]):
+            sentence = f"{summary.not_over(span, over, later)} {sentence}"
         if alarms_total or late_alarms:
             status = Status.ALARMS
         elif unjudged or bad.lines or unseen:
@@ -377,15 +376,17 @@ class _Audit:
             status = Status.ON_TRUST if trusted else Status.CLEAN
         alarms = self._alarms(messages) if alarms_total else []
         cannot_judge = list(dict.fromkeys([s for d in days for s in d["cannot_judge"]] + unseen))
-        result = {
+        told = f"{int(status)} {summary.known_by(alarms, late_alarms)}"
+        return {
             "version": VERSION,
-            "digest": self._sealed({day["day"]: day["verdicts"] for day in days}),
+            "run": request.run,
+            "told": told,
+            "is_news": told != self.last_told,
             "from": span[0].isoformat(),
             "to": span[1].isoformat(),
             "generated_at": as_text(now_ms()),
             "sentence": sentence,
             "exit_status": int(status),
-            "alarms_sha256": summary.known_by(alarms, late_alarms),
             "records": request.records,
             "messages": sum(verdicts.values()),
             "totals": summary.totals(day_rows, listing, observed["failed"]),
@@ -404,31 +405,17 @@ class _Audit:
             "late_days": late_days,
             "late_alarms": late_alarms,
             "on_trust": trusted,
-            "watermarks": self.marks.as_json(),
-            "complete_until": None if complete is None else as_text(complete),
-            "not_yet_judged": None if complete is None else later,
+            "over_until": as_text(over) if over else None,
+            "not_yet_judged": later,
+            "changed": {
+                "total": len(changed),
+                "files": [
+                    {"file": path, "what": what}
+                    for path, what in sorted(changed.items())[:_MOST_TOLD]
+                ],
+            },
             "read": self.cache.as_json(),
         }
-        _write_summary(self.spark, request, result)
-        return result
-
-    def _sealed(self, verdicts: Mapping[str, Mapping[str, int]]) -> dict[str, Any] | None:
-        """Vouch for the files of the judged days that are over, and for what came late to others.
-
-        Returns:
-            The head of the chain.
-        """
-        since, until = self.span
-        limit = self.horizon.limit
-        over = self.began if limit is None else min(self.began, limit)
-        days = {
-            day: manifest
-            for day, manifest in self.cache.days.items()
-            if day in self.chain.days or (since <= day <= until and end_of(day) <= over)
-        }
-        of_days = {date.fromisoformat(day): counts for day, counts in verdicts.items()}
-        out, root = place(self.spark, self.request.out), _absolute(self.request.records)
-        return seal(out, self.chain, days, of_days, as_text(now_ms()), root)
 
     def _alarms(self, messages: DataFrame) -> list[dict[str, Any]]:
         # They began in the days that are judged, so none of their records is of before.

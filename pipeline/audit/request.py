@@ -32,23 +32,24 @@ class Request:
         out: where the results go.
         days: to judge; None: all that there are.
         as_of: later records are left out; None: none are. See `horizon`.
-        complete_by: a stream that is not complete until then stands still; None: until the end of
-            the last of the days that was over when the newest file was written. It counts only
-            where there are heartbeats: see `watermarks`.
+        present_only: nothing is called missing, whichever day is over: who says which executions
+            run could not be asked.
         grace_ms: how long a message without an end is in flight, not lost.
         reach: how many days before the first day records are read from; None: all.
+        run: names this audit in its summary; empty: nothing does.
         by_executions: where no stream tells the effects, the executions' word is taken.
         from_raw: all records are read and all messages judged, whatever an earlier audit has
-            cached.
+            cached, and the files that there are are taken for the right ones.
     """
 
     records: str
     out: str
     days: Interval | None = None
     as_of: datetime | None = None
-    complete_by: datetime | None = None
+    present_only: bool = False
     grace_ms: int = int(GRACE_SECONDS * 1000)
     reach: int | None = None
+    run: str = ""
     by_executions: bool = False
     from_raw: bool = False
 
@@ -61,9 +62,10 @@ def requested(  # noqa: C901 - one check after the other
     until: str | None = None,
     out: str | None = None,
     as_of: str | None = None,
-    complete_by: str | None = None,
+    present_only: bool = False,
     grace: float = GRACE_SECONDS,
     reach: int | None = None,
+    run: str = "",
     by_executions: bool = False,
     from_raw: bool = False,
 ) -> Request:
@@ -82,7 +84,7 @@ def requested(  # noqa: C901 - one check after the other
         days = None
         if since is not None and until is not None:
             days = date.fromisoformat(since), date.fromisoformat(until)
-        moments = [None if text is None else _moment(text) for text in (as_of, complete_by)]
+        moment = None if as_of is None else _moment(as_of)
     except ValueError as error:
         raise CannotAudit(f"{error}: write a day as YYYY-MM-DD, a time as ISO 8601.") from error
     if days is not None and days[0] > days[1]:
@@ -90,7 +92,7 @@ def requested(  # noqa: C901 - one check after the other
     for name in (records, out or ""):
         if name != name.encode("utf-8", "replace").decode("utf-8"):
             raise CannotAudit(f"{name} is not UTF-8, and Java can name no such folder.")
-    for one in (*(days or ()), *moments):
+    for one in (*(days or ()), moment):
         if one is not None and not 2000 <= one.year < 2100:
             raise CannotAudit(f"Of {one} no records are kept.")
     if not 0 <= grace <= _LONGEST_DAYS * 86_400:
@@ -101,10 +103,11 @@ def requested(  # noqa: C901 - one check after the other
         records,
         out or records.rstrip("/") + "/audit",
         days,
-        as_of=moments[0],
-        complete_by=moments[1],
+        as_of=moment,
+        present_only=present_only,
         grace_ms=int(grace * 1000),
         reach=reach,
+        run=run,
         by_executions=by_executions,
         from_raw=from_raw,
     )
@@ -128,10 +131,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--as-of", metavar="TIME", help="judge by the records before this moment, ISO 8601"
     )
-    made.add_argument(
-        "--complete-by", metavar="TIME",
-        help="tell streams that are not complete until this moment by their heartbeats, ISO 8601",
-    )  # fmt: skip
+    made.add_argument("--run", metavar="NAME", default="", help="name this audit in its summary")
+    made.add_argument("--present-only", action="store_true", help="call nothing missing")
     made.add_argument(
         "--reach", metavar="DAYS", type=int, help="read records of so many days before"
     )

@@ -1,6 +1,6 @@
 """Days, and moments in milliseconds since 1970, by which records are compared."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
@@ -53,5 +53,9 @@ def intervals(days: Iterable[date]) -> list[Interval]:
 
 def absent(have: Container[date], since: date, until: date) -> list[Interval]:
     """The days from `since` to `until` that are not there."""
-    numbers = range(since.toordinal(), until.toordinal() + 1)
-    return intervals(day for day in map(date.fromordinal, numbers) if day not in have)
+    return intervals(day for day in all_days(since, until) if day not in have)
+
+
+def all_days(since: date, until: date) -> Iterator[date]:
+    """The days from `since` to `until`."""
+    return map(date.fromordinal, range(since.toordinal(), until.toordinal() + 1))

@@ -47,7 +47,6 @@ ON_A_STACK = (
     "dead-letters perform m-1 --note x",
     "dead-letters resolve m-1 --note x",
     "dead-letters reject m-1 --note x",
-    "erase m-1",
     "unstarted list",
     "unstarted show m-1",
     "unstarted send-back --all",
@@ -159,7 +158,7 @@ def test_where_nothing_may_be_asked_nothing_is_done_and_the_exit_status_is_1(
         one
         for one in ON_A_STACK
         # These look first, and ask about what they show.
-        if has(name_of(one), "--yes") and "--all" not in one and name_of(one) != "erase"
+        if has(name_of(one), "--yes") and "--all" not in one
     ],
 )
 def test_what_changes_something_on_aws_is_asked_about_and_without_a_yes_nothing_is_done(

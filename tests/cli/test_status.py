@@ -178,7 +178,7 @@ SUMMARY = {
     "generated_at": "2026-01-31T03:10:00.000Z",
     "sentence": "All 5 messages are accounted for, and none was acted on twice.",
     "exit_status": 0,
-    "complete_until": "2026-01-30T14:20:00.000Z",
+    "over_until": "2026-01-30T14:20:00.000Z",
     "not_yet_judged": 3,
 }
 

@@ -5,7 +5,6 @@ stands after `!`, and in brackets an exit status that is not 0. LETTER is the de
 shown of the message that is named last.
 """
 
-import gzip
 import json
 import shlex
 from collections.abc import Callable
@@ -26,7 +25,6 @@ from actonce.operate.decisions.answers import Unsure
 from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision
 from actonce.operate.discarding import BulkDiscard
-from actonce.operate.erasing import Erasure, look
 from actonce.operate.pausing import feeds, pause, resume
 from actonce.operate.sending_back import BulkSendBack
 from actonce.operate.status import status
@@ -149,30 +147,12 @@ class Replay(replay.Replay):
         differ = (told.is_stopped_without_pause, told.is_fed_all_the_same)
         return f"{feed.state}, {said}; stopped without a pause, fed all the same: {differ}"
 
-    def erasing(self, message_id: str = "order-17") -> Erasure:
-        return look(self.found(), message_id)
-
     def written(self, message_id: str, minutes: int, **row: str) -> None:
         """A row that was last written so many minutes before now."""
         row |= {"message_id": message_id}
         row |= {"updated": timestamp(stacks.NOW - timedelta(minutes=minutes))}
         item: Any = {name: {"S": value} for name, value in row.items()}
         self.base.dynamodb.put_item(TableName=stacks.TABLE, Item=item)
-
-    def noted(self, message_id: str) -> None:
-        """Its row has what somebody wrote."""
-        self.base.dynamodb.update_item(
-            TableName=stacks.TABLE,
-            Key={"message_id": {"S": message_id}},
-            UpdateExpression="SET note = :note",
-            ExpressionAttributeValues={":note": {"S": "Zoë Example"}},
-        )
-
-    def erased(self, work: Erasure | str = "order-17") -> str:
-        try:
-            return f"{(self.erasing(work) if isinstance(work, str) else work).run()} records"
-        except Failed as error:
-            return f"{error}"
 
     def answers(self, *said: bool | None) -> None:
         """What somebody at the terminal says, one question after the other; None: nobody."""
@@ -193,18 +173,6 @@ class Replay(replay.Replay):
     @property
     def no_answer(self) -> Exception:
         return ReadTimeoutError(endpoint_url="here")
-
-    def record(self, key: str, names: list[str], torn: int = 0) -> None:
-        """A status change of each execution, with its input, in the records' bucket."""
-        told = {"status": "RUNNING", "input": '{"message_id": "order-17", "body": "Zoë Example"}'}
-        events = ({"detail-type": "x", "detail": {"name": name} | told} for name in names)
-        packed = gzip.compress("".join(json.dumps(one) + "\n" for one in events).encode(), mtime=0)
-        self.s3.create_bucket(Bucket="records")
-        self.s3.put_object(Bucket="records", Key=key, Body=packed[: len(packed) - torn])
-
-    def recorded(self, key: str, torn: int = 0) -> str:
-        content = self.s3.get_object(Bucket="records", Key=key)["Body"].read()
-        return gzip.decompress(content).decode() if not torn else f"{len(content)} bytes"
 
     def bucket_of_audit(self) -> None:
         summary = json.dumps(summaries.all_good())

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from actonce.cli.collect import _days
-from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects
+from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects
 from actonce.records import collect as module
 from actonce.records.collect import STREAMS, CollectRequest, CollectResult, collect
 from actonce.records.day_files import day_folder
@@ -58,13 +58,21 @@ def run(stack: Stack, root: Path, *streams: str, **wanted: Any) -> CollectResult
     return collect(stack, CollectRequest(days, root, streams=frozenset(streams), **wanted), now=NOW)
 
 
-def every_line(root: Path, stream: str, day: date = TODAY) -> list[dict[str, Any]]:
-    file = day_folder(root, stream, day) / "collected.jsonl.gz"
-    return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+def file_of(root: Path, stream: str, day: date = TODAY) -> Path:
+    return day_folder(root, stream, day) / "collected.jsonl.gz"
 
 
 def read(root: Path, stream: str, day: date = TODAY) -> list[dict[str, Any]]:
-    return [line for line in every_line(root, stream, day) if line.get("event") != "heartbeat"]
+    """The lines, but for whose they are."""
+    content = gzip.decompress(file_of(root, stream, day).read_bytes())
+    lines = [json.loads(line) for line in content.splitlines()]
+    assert stream == "sent" or all(line.pop("source") for line in lines)
+    return lines
+
+
+def read_at(root: Path, stream: str, day: date = TODAY) -> datetime:
+    """Up to when a file has its day's records: the audit goes by it."""
+    return datetime.fromtimestamp(file_of(root, stream, day).stat().st_mtime, UTC)
 
 
 def ids(root: Path, stream: str, day: date = TODAY) -> list[str]:
@@ -318,43 +326,21 @@ def test_sent_records_that_are_in_place_are_counted_and_left(stack: Stack, tmp_p
 # --------------------------------------------------------------------------- how far they are whole
 
 
-def text(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def test_a_file_ends_with_the_moment_at_which_reading_began_but_not_after_its_day(
+def test_a_file_is_as_new_as_the_moment_at_which_reading_began(
     stack: Stack, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log(delivery("m-1"))
     executions_told(monkeypatch, "m-1")
-    collected = run(stack, tmp_path, *STREAMS, days=[YESTERDAY, TODAY])
+    run(stack, tmp_path, *STREAMS, days=[YESTERDAY, TODAY])
     for stream in ("deliveries", "executions", "dead_letters"):
-        for day, until in ((YESTERDAY, MIDNIGHT), (TODAY, NOW)):
-            assert every_line(tmp_path, stream, day)[-1] == {
-                "stream": stream,
-                "version": 1,
-                "at": text(until),
-                "event": "heartbeat",
-                "source": stack.state_machine,
-            }
-    assert collected.lines[TODAY]["deliveries"] == 1, "it is no record"
-    assert not run(stack, tmp_path, *STREAMS[1:3]).missing, "nor is one that was forgotten since"
-
-
-def test_a_team_s_file_of_effects_says_of_no_moment_that_it_is_whole(
-    stack: Stack, tmp_path: Path
-) -> None:
-    file = tmp_path / "own.jsonl"
-    file.write_text(json.dumps({"message_id": "m-1", "at": TIME, "effect_id": "e"}) + "\n")
-    own_effects = EffectsFile(file, Attributes(time="at"))
-    run(stack, tmp_path, "effects", effects=own_effects)
-    assert every_line(tmp_path, "effects") == read(tmp_path, "effects") != []
+        assert {read_at(tmp_path, stream, day) for day in (YESTERDAY, TODAY)} == {NOW}
+    assert not run(stack, tmp_path, *STREAMS[1:3]).missing
 
 
 def test_a_day_collected_before_it_was_over_is_collected_again_with_the_next(
     stack: Stack, log: Log, tmp_path: Path
 ) -> None:
-    """Else the next day's heartbeat would vouch for what this one's file lacks."""
+    """Else the next day's file would vouch for what this one's lacks."""
     log(delivery("before", MIDNIGHT - timedelta(minutes=9)), MIDNIGHT - timedelta(minutes=9))
     wanted = CollectRequest([YESTERDAY], tmp_path, streams=frozenset({"deliveries"}))
     collect(stack, wanted, now=MIDNIGHT - timedelta(minutes=5))
@@ -363,10 +349,10 @@ def test_a_day_collected_before_it_was_over_is_collected_again_with_the_next(
         collected = collect(stack, replace(wanted, days=[TODAY]), now=NOW)
         assert list(collected.lines) == days
         assert ids(tmp_path, "deliveries", YESTERDAY) == ["before", "after"]
-        assert every_line(tmp_path, "deliveries", TODAY)[-1]["at"] == text(NOW)
+        assert read_at(tmp_path, "deliveries", TODAY) == NOW
     later = NOW + timedelta(seconds=1)
     collect(stack, replace(wanted, days=[TODAY]), now=later)
-    assert every_line(tmp_path, "deliveries", TODAY)[-1]["at"] == text(later), "without a record"
+    assert read_at(tmp_path, "deliveries", TODAY) == later, "without a record"
 
 
 def test_the_moment_is_aws_s_whatever_clock_this_machine_has(
@@ -380,7 +366,7 @@ def test_the_moment_is_aws_s_whatever_clock_this_machine_has(
     )
     day = date(2026, 11, 21)
     collect(stack, CollectRequest([day], tmp_path, streams=frozenset({"deliveries"})))
-    assert every_line(tmp_path, "deliveries", day)[-1]["at"] == "2026-11-21T14:20:31.000Z"
+    assert read_at(tmp_path, "deliveries", day) == datetime(2026, 11, 21, 14, 20, 31, tzinfo=UTC)
     told["ResponseMetadata"]["HTTPHeaders"].clear()
     with pytest.raises(Failed, match="what time it is"):
         collect(stack, CollectRequest([day], tmp_path, streams=frozenset({"deliveries"})))

@@ -13,16 +13,13 @@ MONDAY, TUESDAY, SUNDAY = date(2026, 11, 16), date(2026, 11, 17), date(2026, 11,
 
 def read(root: Path, day: date) -> list[Any]:
     (file,) = day_folder(root, "effects", day).iterdir()
-    told = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
-    return [line for line in told if "event" not in line]
+    return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
 
 
 def write(root: Path, *records: tuple[date | None, dict[str, Any]]) -> DayFiles:
     with DayFiles(root, "effects", [TUESDAY, MONDAY]).replaced() as files:
         for day, record in records:
             files.write(day, record)
-        for day in (MONDAY, TUESDAY):
-            files.end(day, {"event": "heartbeat", "at": str(day)})
     return files
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce.messages import history
-from actonce.records.execution_records import records
+from actonce_core.histories.records import records
 from actonce_core.histories.stays import dead_letter_records, dead_letter_stays
 from tests.support.histories import (
     FAILURE,

@@ -78,7 +78,7 @@ def test_every_substitution_is_filled_in() -> None:
 def needed(resource: str) -> str:
     """The action of a task's resource: `arn:aws:states:::[aws-sdk:]service:action[.sync]`."""
     service, action = resource.removesuffix(".sync").split(":")[-2:]
-    service = {"cloudwatchlogs": "logs", "sfn": "states"}.get(service, service)
+    service = {"sfn": "states"}.get(service, service)
     action = {"listObjectsV2": "listBucket", "invoke": "invokeFunction"}.get(action, action)
     return f"{service}:{action[0].upper()}{action[1:]}"
 
@@ -100,14 +100,14 @@ def test_the_state_machine_may_do_what_its_states_do_and_no_more() -> None:
 
 
 def test_function_is_of_the_package_of_the_others_and_its_task_waits_longer() -> None:
-    function = RESOURCES["DeadLettersFunction"]
+    function = RESOURCES["ExecutionRecordsFunction"]
     properties = function["Properties"]
     starter = cloudformation.load()["Resources"]["StarterFunction"]["Properties"]
 
     assert properties["Code"] == starter["CodeUri"]
     # With Metadata of its own sam would build the same package once more.
     assert "Metadata" not in function
-    task = audit_machine.definition()["States"]["RecordDeadLetters"]
+    task = audit_machine.definition()["States"]["RecordExecutions"]
     assert task["TimeoutSeconds"] > properties["Timeout"]
     # The worst night: every attempt of it, the export, and the job, before the machine's own end.
     attempts = 1 + task["Retry"][-1]["MaxAttempts"]

@@ -7,8 +7,14 @@ from typing import Any
 Record = tuple[str, dict[str, Any]]  # stream, plain record
 
 
-def judge(history: Sequence[Record], now: datetime, grace: timedelta) -> tuple[str, bool]:
-    """The verdict over one message's records, all streams being there, and whether it is sure."""
+def judge(  # noqa: C901 - one verdict after the other
+    history: Sequence[Record], now: datetime, grace: timedelta
+) -> tuple[str, bool]:
+    """The verdict over one message's records, all streams being there, and whether it is sure.
+
+    Args:
+        now: the end of the last day that is over.
+    """
 
     def of(stream: str) -> list[dict[str, Any]]:
         return [record for name, record in history if name == stream]
@@ -23,7 +29,8 @@ def judge(history: Sequence[Record], now: datetime, grace: timedelta) -> tuple[s
     run = closing(runs[-1]) if runs else None
     letter = answering(letters[-1]) if letters else None
 
-    quiet = now - max(moment(record) for _, record in history) > grace
+    last = max(moment(record) for _, record in history)
+    is_over, quiet = last < now, now - last > grace
     waits = letter == 0 and run in {None, 0}
     rejected = not effects and (run == 2 or letter == 3)
     resolved = not effects and (run == 3 or letter == 2)
@@ -32,7 +39,7 @@ def judge(history: Sequence[Record], now: datetime, grace: timedelta) -> tuple[s
     ended = effects or waits or rejected or resolved or only_refused
     asked_for = bool(started) or (bool(of("sent")) and not accepted)
     by_hand = run == 1 and not of("deliveries") and not of("sent")
-    gone = not ended and (run in {1, 4, 5} or (run is None and quiet and asked_for))
+    gone = is_over and not ended and (run in {1, 4, 5} or (run is None and quiet and asked_for))
     check = history[0][1]["message_id"].startswith("actonce-check-")
     check &= len(of("effects")) == len(history)
     if check or len(effects) > 1:
@@ -41,11 +48,14 @@ def judge(history: Sequence[Record], now: datetime, grace: timedelta) -> tuple[s
         return "lost", True
     if effects and _contradicts(run, letter, runs, letters, of):
         return "contradiction", True
+    unasked = bool(effects) and not accepted and run is None and letter is None
+    if unasked and is_over:
+        return "contradiction", True
     if "conflict" in refused or len({one["fingerprint"] for one in accepted}) > 1:
         return "conflict", not gone
     if waits:
         return "awaiting_decision", True
-    if effects:
+    if effects and not unasked:
         return "performed_once", True
     if rejected:
         return "rejected", True
@@ -69,10 +79,7 @@ def _contradicts(
     if letter != 2 and run == 3 and effect_at > moment(runs[-1]):
         return True
     performed = {one["at"] for one in runs if closing(one) == 5}
-    if run == 5 and len(performed) > 1:
-        return True
-    accepted = any(one["end"] in {"started", "suppressed"} for one in of("deliveries"))
-    return not accepted and run is None and letter is None
+    return run == 5 and len(performed) > 1
 
 
 def closing(run: dict[str, Any]) -> int:

@@ -122,11 +122,6 @@ def dead_letter(
     }
 
 
-def heartbeat(stream: str, time: str, source: str = "arn:1") -> Record:
-    """That the stream was handed everything up to a time."""
-    return stream, {"at": time, "event": "heartbeat", "source": source, "own": True}
-
-
 def named(histories: Mapping[str, Iterable[Record]]) -> list[Record]:
     """The records of histories, each under the id that it has in the table."""
     return [

@@ -19,13 +19,13 @@ from pipeline.audit.reading.listing import File, list_records
 from pipeline.audit.reading.places import ListedFile, alone_in
 from pipeline.audit.times import now_ms
 from pipeline.errors import CannotAudit
-from tests.pipeline.nights import Killed, Row, audited, rows_of, said, settled, unsealed
+from tests.pipeline.nights import Killed, Row, audited, rows_of, said, settled
 from tests.pipeline.streams_on_disk import DAY, at, effect, file_of, performed, write
 
 NEXT_DAY = "2026-02-01"
 FILE = File("/r/sent/a", "sent", date(2026, 1, 31), 9, "stamp")
 PART = Source("rows/1/day=2026-01-31/part-0.parquet", 5, "then")
-MANIFEST = Manifest(FILE.day, (Source(FILE.path, 9, "stamp"),), (PART,), DayCounts(rows=2))
+MANIFEST = Manifest(FILE.day, (Source(FILE.path, 9, "stamp"),), (PART,), DayCounts(rows=2), "v1")
 THERE = {PART.path: ListedFile("", PART.path, 5, stamp="then")}
 NOT_WHOLE = "what was cached of it is not whole"
 CHANGED = "files of it came, went or changed"
@@ -34,14 +34,15 @@ CHANGED = "files of it came, went or changed"
 # --------------------------------------------------------------------------- the manifest
 
 
-def test_a_manifest_is_read_only_as_it_was_written_and_by_the_version_that_wrote_it() -> None:
-    text = MANIFEST.text("v1")
-    assert Manifest.of(text, "v1") == MANIFEST
+def test_a_manifest_is_read_only_as_it_was_written_and_its_rows_by_the_version_that_did() -> None:
+    manifest = replace(MANIFEST, judged={"sent/dt=2026-01-31/a": "1"})
+    text = manifest.text()
+    assert Manifest.of(text) == manifest
     changed = text.replace('"rows": 2', '"rows": 1')
     assert changed != text
     for other in ("", "{}", text[:-20], changed):
-        assert Manifest.of(other, "v1") is None
-    assert Manifest.of(text, "v2") is None
+        assert Manifest.of(other) is None
+    assert MANIFEST.misfit([FILE], THERE, "v2") == "it was cached by another version"
     assert version("4.0.5") == version("4.0.5") != version("4.0.6")
 
 
@@ -63,7 +64,7 @@ def test_a_manifest_is_read_only_as_it_was_written_and_by_the_version_that_wrote
 def test_what_does_not_fit_is_told(
     manifest: Manifest, files: list[File], there: dict[str, ListedFile], why: str | None
 ) -> None:
-    assert manifest.misfit(files, there) == why
+    assert manifest.misfit(files, there, "v1") == why
 
 
 # --------------------------------------------------------------------------- what is believed
@@ -109,7 +110,6 @@ def test_what_does_not_fit_is_read_again(spark: SparkSession, tmp_path: Path) ->
 
     file = file_of(root, "executions")
     _again(file, file.read_bytes().replace(b"SUCCEEDED", b"TIMED_OUT"))
-    unsealed(Path(f"{root}-out"))
     by_cache, raw = judged(spark, settled(root)), tmp_path / "raw"
     assert by_cache["read"]["why"] == {DAY: CHANGED}
     from_raw = audited(spark, root, raw, day=NEXT_DAY, from_raw=True)
@@ -155,15 +155,17 @@ def test_another_audit_s_folder_is_not_written_into_until_that_has_ended(
 def test_what_was_cached_of_days_that_are_gone_goes(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """But not of one that was judged, before somebody has looked."""
     root = settled(records(tmp_path))
-    judged(spark, root)
+    judged(spark, root, None)
     part = part_of(root)
     for file in root.glob(f"*/dt={DAY}/*"):
         file.unlink()
     judged(spark, root, None)
+    assert manifest_of(root).exists()
+    judged(spark, root, None, from_raw=True)
     assert not manifest_of(root).exists()
     assert part.exists()  # another audit may be reading it
-    (root / "sent" / f"dt={NEXT_DAY}" / "empty.jsonl").touch()
     later = now_ms() + 2 * 86_400_000
     monkeypatch.setattr(cache, "now_ms", lambda: later)
     judged(spark, root, None)
@@ -240,9 +242,13 @@ def test_two_that_cache_the_same_days_at_once_spoil_nothing(
     listing = list_records(spark, str(root))
     both = [Cache(spark, f"{root}-out", from_raw=True) for _ in range(2)]
     with ThreadPoolExecutor() as threads:
-        list(threads.map(lambda one: one.bring_up_to_date(listing, listing.days()), both))
+        list(
+            threads.map(
+                lambda one: one.bring_up_to_date(listing, listing.days(), lambda: listing), both
+            )
+        )
     after = Cache(spark, f"{root}-out")
-    after.bring_up_to_date(listing, listing.days())
+    after.bring_up_to_date(listing, listing.days(), lambda: listing)
     assert after.again == {}
     told = [sorted(one.rows().collect()) for one in (*both, after)]
     assert told[0] == told[1] == told[2]

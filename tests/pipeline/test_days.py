@@ -121,7 +121,7 @@ def test_late_records_name_the_day_that_they_touch_and_its_alarm_once(
     untouched = audited(spark, root, day=A_WEEK_LATER)
     assert (untouched["late_days"], untouched["late_alarms"]) == ([], [])
     assert untouched["exit_status"] == 0
-    assert len({one["alarms_sha256"] for one in (touched, own, untouched)}) == 3
+    assert len({one["told"] for one in (touched, own, untouched)}) == 3
 
 
 def test_the_same_alarms_are_known_as_such_whatever_else_is_told_of_them() -> None:

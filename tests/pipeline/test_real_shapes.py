@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from actonce.cli.audit import put_page
 from lab.bench.records import write as write_planted
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import audited, judgements_of, rows_of, unsealed
+from tests.pipeline.nights import audited, judgements_of, rows_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     at,
@@ -147,9 +147,10 @@ def test_what_a_missing_stream_would_tell_is_not_guessed(
         ("1970-01-01T00:00:00Z", "in_flight", False),
         (at(200), "in_flight", False),
         (at(600), "in_flight", True),
-        (at(1_600), "lost", True),
+        (at(1_600), "in_flight", True),
+        (at(3_600, "2026-02-01"), "lost", True),
     ],
-    ids=["before all records", "before some", "after them", "after the grace period"],
+    ids=["before all records", "before some", "after them", "after the grace", "after the day"],
 )
 def test_a_file_vouches_for_no_silence_before_its_own_records(
     spark: SparkSession, tmp_path: Path, files_of: str, verdict: str, sure: bool
@@ -180,7 +181,6 @@ def test_a_line_told_twice_is_no_other_verdict(spark: SparkSession, tmp_path: Pa
     for stream in ("sent", "deliveries", "executions", "effects", "dead_letters"):
         for file in (tmp_path / stream).rglob("*.gz"):
             file.write_bytes(2 * file.read_bytes())
-    unsealed(tmp_path / "audit")
     audited(spark, tmp_path)
     twice = {row["message_id"]: row for row in rows_of(tmp_path / "audit")}
     assert len(once) == 150

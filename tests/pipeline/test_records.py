@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 from pipeline.audit.reading.all_streams import records
 from pipeline.audit.reading.listing import list_records
 from pipeline.audit.reading.records import COLUMNS, rows_of
-from pipeline.audit.reading.streams import HANDED, Code
 from tests.pipeline.streams_on_disk import (
     DAY,
     FINGERPRINTS,
@@ -25,7 +24,6 @@ from tests.pipeline.streams_on_disk import (
     delivery,
     effect,
     execution,
-    heartbeat,
     line_of,
     own_effect,
     performed,
@@ -56,21 +54,13 @@ def told(content: str | bytes, stream: str = "deliveries", name: str = "a") -> O
 def batch(*lines: str | None) -> str:
     """A Logs subscription's, as CloudWatch writes it."""
     events = [{"id": "1"} if line is None else {"message": line + "\n"} for line in lines]
-    return json.dumps({"messageType": "DATA_MESSAGE", "logEvents": events})
+    told_by = {"messageType": "DATA_MESSAGE", "logGroup": "/aws/starter"}
+    return json.dumps(told_by | {"logEvents": events})
 
 
 def event(**detail: Any) -> str:
     began = {"name": "m", "status": "RUNNING", "startDate": 1_769_817_600_000}
     return json.dumps({"detail-type": "x", "detail": began | detail})
-
-
-def beat(stream: str, **fields: Any) -> str:
-    return line_of(stream, heartbeat(stream, at(1))[1] | fields)
-
-
-def beat_event(detail: str, source: str = "actonce") -> str:
-    event = {"source": source, "detail-type": "Records Heartbeat", "detail": json.loads(detail)}
-    return json.dumps(event)
 
 
 def spoiled(**fields: Any) -> str:
@@ -231,12 +221,6 @@ def test_whatever_a_line_holds_it_becomes_a_row_or_is_a_practice_s_book(
         ("executions", event(input=r'{"message_id": "\ud800"}'), "corrupt_line"),
         ("executions", event(status="ASLEEP", stopDate=1_769_817_600_000), "unknown_value"),
         ("dead_letters", line_of(*dead_letter("m", at(1), "shrug")), "unknown_value"),
-        ("sent", beat("sent"), "missing_field"),  # how far it is complete nobody knows
-        ("deliveries", beat("deliveries", at=at(2, "2026-02-02")), "impossible_time"),
-        ("deliveries", beat("deliveries", source=None), "missing_field"),
-        ("deliveries", beat("deliveries", version=2), "unknown_version"),
-        ("deliveries", beat("executions"), "not_a_record"),
-        ("executions", beat_event('{"status": "RUNNING"}'), "not_a_record"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_record_is_told(stream: str, line: str, problem: str) -> None:
@@ -284,9 +268,6 @@ HASHED = "sha256-" + "0" * 64
         ("effects", line_of(*effect("m", at(1), "appointment-7")), "m", "appointment-7"),
         ("dead_letters", line_of(*dead_letter("m", at(1), "retry")), "m",
          "decided retry rejected Rejected"),
-        *((stream, beat(stream), None, "arn:1") for stream in HANDED),
-        ("deliveries", batch(beat("deliveries")), None, "arn:1"),
-        ("executions", beat_event(beat("executions")), None, "arn:1"),
     ],
 )  # fmt: skip
 def test_what_a_record_says_is_told(
@@ -296,51 +277,58 @@ def test_what_a_record_says_is_told(
     assert (one["message_id"], one["what"], one["problem"]) == (message_id, what, None)
 
 
-def test_no_message_is_taken_for_a_heartbeat() -> None:
-    """Whatever a producer puts into a body, an id or an effect, and others into their events."""
-    forged = beat("executions")
-    detail = {"name": "m", "status": "RUNNING", "startDate": 1_769_817_600_000}
-    detail |= json.loads(forged)
-    ids = [f"}}{forged}", f'"}}\n{forged}', forged]
-    item = {"event": {"S": "heartbeat"}, "stream": {"S": "effects"}, "booked_at": {"S": at(5)}}
-    item |= {"message_id": {"S": "m"}, "appointment_id": {"S": "a"}}
-    started = [line_of(*delivery(one, at(1))) for one in ids]
-    events = [beat_event(json.dumps(detail | more), "mine")
-              for more in ({}, *({"input": one} for one in ids))]  # fmt: skip
-    status = {"detail-type": "Step Functions Execution Status Change", "source": "actonce"}
-    events.append(json.dumps(json.loads(events[0]) | status))
-    found = [
-        *rows("\n".join(started)),
-        *rows("\n".join(one[:-1] for one in started)),
-        *rows("\n".join(events), "executions"),
-        *rows(json.dumps({"Item": item}), "effects"),
-    ]
-    assert [one["what"] for one in found if one["code"] == Code.HEARTBEAT] == []
-    bad = [one["problem"] for one in found if one["problem"]]
-    assert bad == ["corrupt_line"] * 5, "what was cut, and two inputs that are no JSON"
-    assert len(found) == 12
+ARN = "arn:aws:dynamodb:us-east-1:1:table/t"
 
 
 @pytest.mark.parametrize(
-    ("content", "until"),
+    ("stream", "line", "source"),
     [
-        ('{"exportTime": "2026-01-31T00:00:01.000Z"}', 1),
-        ('{"exportFromTime": "2026-01-30T13:00:00Z",\n"exportToTime": "2026-01-31T00:00:01Z"}', 1),
-        ('{"exportTime": "2026-02-05T14:00:00.000Z"}', None),  # of later than its folder
-        ('{"version": "2020-06-30"}', None),
-        ('{"exportTime": "soon"}', None),
-        ("[]", None),
-        ("x", None),
+        ("executions", event(stateMachineArn="arn:1"), "stack arn:1"),
+        ("executions", event(stateMachineArn="arn:1", source="arn:2"), "stack arn:1"),
+        *((one[0], line_of(one[0], one[1] | {"source": "arn:1"}), "stack arn:1")
+          for one in (*performed("m")[:3], dead_letter("m", at(1)), own_effect("m", at(1)))),
+        ("deliveries", LINE, None),
+        ("deliveries", batch(LINE), "log group /aws/starter"),
+        ("effects", line_of(*effect("m", at(1))), None),
+    ],
+)  # fmt: skip
+def test_whose_a_record_is_is_told(stream: str, line: str, source: str | None) -> None:
+    (one,) = rows(line, stream)
+    assert (one["source"], one["problem"]) == (source, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told_of"),
+    [
+        ("summary", json.dumps({"tableArn": ARN, "itemCount": 2}), [(f"table {ARN}", None)]),
+        ("files", '{"dataFileS3Key": "a"}\n{"dataFileS3Key": "b"}', []),
+        ("files", line_of(*effect("m", at(1))), [(None, "not_a_record")]),
+        ("files", line_of(*own_effect("m", at(1))), [(None, "not_a_record")]),
+        ("files", '{"dataFileS3Key": "a", "Item": {}}', [(None, "not_a_record")]),
+        ("summary", '{"version": "2020-06-30"}', []),
+        ("summary", '{"tableArn": 7}', [(None, "wrong_type")]),
+        ("summary", "[]", [(None, "not_a_record")]),
+        ("summary", "x", [(None, "not_a_record")]),
     ],
 )
-def test_an_export_s_summary_is_a_heartbeat(content: str, until: int | None) -> None:
-    found = rows(content, "effects", "AWSDynamoDB/1/manifest-summary.json")
-    assert [one["at"] for one in found] == ([] if until is None else [1_769_817_600_000 + 1000])
-    assert all(one["stream"] == "effects" and one["problem"] is None for one in found)
+def test_what_an_export_says_of_itself_is_read(
+    name: str, content: str, told_of: list[tuple[str | None, str | None]]
+) -> None:
+    found = rows(content, "effects", f"AWSDynamoDB/1/manifest-{name}.json")
+    assert [(one["source"], one["problem"]) for one in found] == told_of
+
+
+def test_no_effect_is_taken_for_a_book_nor_a_record_for_a_control_message() -> None:
+    hidden = effect("m", at(1), "book-1")
+    assert told(line_of(*hidden), "effects") == [("m", None)]
+    for lines in ([LINE], ["CWL CONTROL MESSAGE", LINE], [f"CWL CONTROL MESSAGE {LINE}"], None):
+        events = None if lines is None else [{"message": line} for line in lines]
+        one = {"messageType": "CONTROL_MESSAGE", "logEvents": events}
+        assert told(json.dumps(one)) == [(None, "not_a_record")]
 
 
 def test_a_practice_s_book_is_no_effect_even_if_it_is_deleted() -> None:
-    book = {"appointment_id": {"S": "book-1"}}
+    book = {"message_id": {"S": "#book"}, "appointment_id": {"S": "book-1"}}
     assert told(json.dumps({"Item": book}) + "\n" + json.dumps({"Keys": book}), "effects") == []
 
 

@@ -28,7 +28,7 @@ from tests.pipeline.streams_on_disk import DAY, performed, write
         ({"since": "2026-02-01", "until": DAY}, "after"),
         ({"day": "0001-01-01"}, "no records"),
         ({"as_of": "9999-12-31T00:00:00Z"}, "no records"),
-        ({"complete_by": "noon"}, "ISO 8601"),
+        ({"as_of": "noon"}, "ISO 8601"),
         ({"grace": float("nan")}, "--grace"),
         ({"grace": -1.0}, "--grace"),
         ({"reach": -1}, "--reach"),

@@ -1,11 +1,12 @@
 """A day of audits every hour over records that arrive in bursts, late, and for hours not at all.
 
-Invariant: no message in flight is ever an alarm; one that is lost is, in the first audit whose
-watermark is the grace period later than its last record; a second effect is in the first audit that
-has its record, wherever the watermark stands.
+Invariant: no message in flight is ever an alarm; one that is lost is, in the first audit of the day
+after; a second effect is in the first audit that has its record.
 """
 
+import os
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,7 +19,7 @@ from pyspark.sql import SparkSession
 from pipeline.audit import job
 from pipeline.audit.judging.verdict_names import ALARMS
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import Killed, audited, rows_of, said, verdicts_of
+from tests.pipeline.nights import Killed, audited, rows_of, said, settled, verdicts_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     STREAMS,
@@ -26,18 +27,23 @@ from tests.pipeline.streams_on_disk import (
     delivery,
     effect,
     execution,
-    heartbeat,
     line_of,
     performed,
     write,
 )
-from tests.pipeline.test_watermarks import written_at
 
-HOUR, GRACE, NEVER = 3600, 900.0, 1e9
-HANDED = ("deliveries", "executions", "effects", "dead_letters")
-HOURS = 8
+HOUR = 3600
+HOURS, NIGHT = 8, 27
+BEGAN = datetime.fromisoformat(DAY).replace(tzinfo=UTC).timestamp()
 STANDS_STILL = ("effects", range(3, 6))
 """The stream that hands on nothing, and in which hours."""
+
+
+def written_at(root: Path, hour: int) -> None:
+    """As if the newest file had been written then."""
+    for file in root.rglob("*.jsonl"):
+        os.utime(file, (BEGAN + hour * HOUR,) * 2)
+    settled(root)
 
 
 def seconds(record: Record) -> float:
@@ -51,13 +57,13 @@ class Simulated:
 
     Attributes:
         arriving: of each hour.
-        lost: by each message that is lost, the time of its last record.
+        lost: the messages that are lost.
         again: by each message with two effects, the hour in which the second one comes.
     """
 
     random: Random
     arriving: dict[int, list[Record]] = field(default_factory=dict)
-    lost: dict[str, float] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
     again: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -90,9 +96,8 @@ class Simulated:
             last = [effect(name, at(end), "a"), execution(name, at(end), "SUCCEEDED", "performed")]
             return [*well[:3], *last]
         if kind in ("lost", "silent"):
-            told = [one for one in well if one[0] != "effects"] if kind == "lost" else well[:2]
-            self.lost[name] = max(seconds(record) for record in told)
-            return told
+            self.lost.add(name)
+            return [one for one in well if one[0] != "effects"] if kind == "lost" else well[:2]
         if kind == "again":
             self.again[name] = 0
             return [*well, effect(name, at(start + self.random.choice((1, 4000))), "second")]
@@ -100,19 +105,16 @@ class Simulated:
             return [*well, delivery(name, at(start + 4000), "suppressed")]
         return well
 
-    def arrive(self, root: Path, hour: int) -> float:
-        """Write an hour's files; until when all is there, by the heartbeats."""
-        for stream in STREAMS:
-            records = [one for one in self.arriving.get(hour, []) if one[0] == stream]
-            stands = stream == STANDS_STILL[0] and hour in STANDS_STILL[1]
-            if stream in HANDED and not stands:
-                records.append(heartbeat(stream, at(hour * HOUR)))
-            if not stands:
+    def arrive(self, root: Path, hours: range) -> None:
+        """Write the files of some hours."""
+        for hour in hours:
+            for stream in STREAMS:
+                records = [one for one in self.arriving.get(hour, []) if one[0] == stream]
                 file = root / stream / f"dt={DAY}" / f"{hour:02}.jsonl"
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text("".join(f"{line_of(*one)}\n" for one in records))
-        stands_since = STANDS_STILL[1].start - 1
-        return (stands_since if hour in STANDS_STILL[1] else hour) * HOUR
+                if stream != STANDS_STILL[0] or hour not in STANDS_STILL[1]:
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_text("".join(f"{line_of(*one)}\n" for one in records))
+        written_at(root, hours[-1])
 
 
 def killed(spark: SparkSession, root: Path, out: Path, patch: pytest.MonkeyPatch) -> None:
@@ -131,70 +133,65 @@ def killed(spark: SparkSession, root: Path, out: Path, patch: pytest.MonkeyPatch
 
 
 @pytest.mark.long
-def test_no_hour_alarms_of_what_is_in_flight_and_each_of_what_is_lost(
+def test_no_hour_alarms_of_what_is_in_flight_and_the_night_does_of_what_is_lost(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     day, root, out = Simulated(Random(11)), tmp_path / "records", tmp_path / "out"
-    told: dict[str, int] = {}
+    assert day.lost
+    hourly: set[str] = set()
     for hour in range(1, HOURS + 1):
-        complete = day.arrive(root, hour)
-        written_at(root, hour * HOUR + 60)
+        day.arrive(root, range(hour, hour + 1))
         if hour in (2, 5):
             killed(spark, root, out, monkeypatch)
-        by = at((hour - 1) * HOUR)
-        summary = audited(spark, root, out, complete_by=by)
-        assert summary["complete_until"] == at(complete)
+        summary = audited(spark, root, out)
         found = {one: what for one, what in verdicts_of(out).items() if what in ALARMS}
-        lost = {one: "lost" for one, last in day.lost.items() if last < complete - GRACE}
-        again = {one: "performed_again" for one, when in day.again.items() if when <= hour}
-        assert found == lost | again, hour
-        stands = [one for one in summary["cannot_judge"] if "stands still" in one]
-        assert bool(stands) == (complete < (hour - 1) * HOUR), hour
-        told |= dict.fromkeys(found.values(), hour)
-    assert told.keys() == {"lost", "performed_again"}, "the day had both"
-    from_raw = audited(spark, root, tmp_path / "raw", complete_by=by, from_raw=True)
-    assert said(from_raw) == said(summary)
+        assert found == {
+            one: "performed_again" for one, when in day.again.items() if when <= hour
+        }, hour
+        assert summary["exit_status"] == int(bool(found)), summary
+        assert summary["sentence"].startswith(f"Of {DAY} nothing is called missing yet")
+        hourly |= found.keys()
+    assert hourly, "the day had some"
+    day.arrive(root, range(HOURS + 1, NIGHT + 1))
+    night = audited(spark, root, out)
+    found = {one: what for one, what in verdicts_of(out).items() if what in ALARMS}
+    assert found == dict.fromkeys(day.lost, "lost") | dict.fromkeys(day.again, "performed_again")
+    assert "actonce where" in night["sentence"]
+    from_raw = audited(spark, root, tmp_path / "raw", from_raw=True)
+    assert said(from_raw) == said(night)
     assert rows_of(tmp_path / "raw") == rows_of(out)
 
 
 @settings(
-    max_examples=3,
+    max_examples=2,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     deadline=None,
 )
 @given(seed=st.integers(0, 10**6))
-def test_whatever_arrives_in_whatever_order_what_is_well_is_no_alarm(
+def test_whatever_has_arrived_what_is_well_is_no_alarm(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    """Each stream has what is below its own heartbeat at least; clocks differ by a second."""
+    """Of a day that is not over any part may be there; when it is, all of it is."""
     random = Random(seed)
-    tops = {stream: 5 * HOUR + random.choice((0, 0, 1, 700, 4000)) for stream in HANDED}
-    there = [heartbeat(stream, at(top)) for stream, top in tops.items()]
-    lost: dict[str, float] = {}
+    every: list[Record] = []
+    lost: set[str] = set()
     for n in range(300):
-        name, start = f"m-{n}", random.uniform(4 * HOUR, 6.5 * HOUR)
+        name, start = f"m-{n}", random.uniform(4 * HOUR, 23.7 * HOUR)
         records = performed(name, start)
-        if random.random() < 0.3:
-            end = start + random.uniform(1, 2 * HOUR)
-            last = [effect(name, at(end), "a"), execution(name, at(end), "SUCCEEDED", "performed")]
-            records = [*records[:3], *last]
         if random.random() < 0.2:
             records = [one for one in records if one[0] != "effects"]
-            lost[name] = seconds(records[-1])
+            lost.add(name)
         ahead = {stream: random.choice((-1, 0, 1)) for stream in STREAMS}
-        for stream, record in records:
-            clock = seconds((stream, record)) + ahead[stream]
-            top = NEVER if stream == "sent" else tops[stream]
-            if clock < top or random.random() < 0.3:
-                there.append((stream, record | {"at": at(clock)}))
-    random.shuffle(there)
-    root = write(tmp_path_factory.mktemp("any") / "records", there)
-    written_at(root, 23 * HOUR)
-    audited(spark, root, f"{root}-out")
-    found = {one: what for one, what in verdicts_of(Path(f"{root}-out")).items() if what in ALARMS}
-    complete = min(tops.values())
-    assert found.keys() <= lost.keys()
-    assert set(found.values()) == {"lost"}
-    assert {one for one, last in lost.items() if last < complete - GRACE - 2} <= found.keys()
-    assert all(lost[one] < complete - GRACE + 2 for one in found)
+        every += [(s, r | {"at": at(seconds((s, r)) + ahead[s])}) for s, r in records]
+    random.shuffle(every)
+    root = write(tmp_path_factory.mktemp("any") / "records", every[: len(every) // 2])
+    written_at(root, 24)
+    found = {}
+    for hour in (24, 25):
+        audited(spark, root, f"{root}-out")
+        told = verdicts_of(Path(f"{root}-out"))
+        found[hour] = {one: what for one, what in told.items() if what in ALARMS}
+        write(root, every)
+        written_at(root, 25)
+    assert found == {24: {}, 25: dict.fromkeys(lost, "lost")}

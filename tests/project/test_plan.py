@@ -42,7 +42,7 @@ def test_the_stack_is_all_that_it_is_deployed_from_and_no_other_code(*, audit: b
     assert len(named) >= (5 if audit else 3)
     for name in named:
         assert any(one.is_relative_to(PurePosixPath("actonce", name)) for one in managed), name
-    runs = {FUNCTIONS / "starter.py"} | ({FUNCTIONS / "dead_letters_of_day.py"} if audit else set())
+    runs = {FUNCTIONS / "starter.py"} | ({FUNCTIONS / "execution_records.py"} if audit else set())
     while more := {one for path in runs for one in imported(managed[path])} - runs:
         runs |= more
     assert {path for path in managed if path.suffix == ".py"} == runs

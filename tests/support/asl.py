@@ -184,7 +184,8 @@ def run(definition: Definition, data: Any, answers: Mapping[str, Any], context: 
         ended.states.append(name)
         assert len(ended.states) < _LONGEST, f"it goes on and on: {ended.states[-5:]}"
         if state["Type"] in ("Succeed", "Fail"):
-            ended.error = state.get("Error", "")
+            told = evaluate(state.get("Error", ""), variables, input=data, context=context)
+            ended.error = str(told)
             return ended
         if state["Type"] == "Choice":
             name, data, assigned = choose(state, data, variables, context)

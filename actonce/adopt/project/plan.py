@@ -32,7 +32,7 @@ _OF_THE_AUDIT = (
     "records.yaml",
     "audit.yaml",
     "statemachine/audit.asl.json",
-    "functions/dead_letters_of_day.py",
+    "functions/execution_records.py",
     "functions/actonce_core/histories/",
     "functions/actonce_core/transient.py",
 )

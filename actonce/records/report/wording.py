@@ -17,7 +17,7 @@ VERDICTS = {
     "conflict": ("alarm", "the same id came with another content"),
     "contradiction": ("alarm", "its records cannot all be true"),
     "performed_again": ("alarm", "more than one effect"),
-    "lost": ("alarm", "it ended nowhere"),
+    "lost": ("alarm", "it ended nowhere: look with actonce where before you send it again"),
 }
 """Of each verdict its class in the style sheet and what it means; in the order of the page."""
 

@@ -1,4 +1,4 @@
 """What happened to executions of ProcessMessage, from their histories.
 
-DeadLettersFunction and the command line share it, so that their records have one form.
+ExecutionRecordsFunction and the command line share it, so that their records have one form.
 """

@@ -22,6 +22,11 @@ def folder_of(stream: str, day: date) -> str:
     return f"{stream}/dt={day.isoformat()}"
 
 
+def prefix_of(stream: str, day: date) -> str:
+    """How the keys of all those files begin; what Firehose writes beside them begins otherwise."""
+    return f"{folder_of(stream, day)}/{FILE_NAME.partition('.')[0]}"
+
+
 def key_of(stream: str, day: date) -> str:
     """The first file, below the root of the records."""
     return f"{folder_of(stream, day)}/{FILE_NAME}"

@@ -24,8 +24,8 @@ the message over looks the effect up first.
     consumption_count  attempts that have begun
     given_back         how many of them released the message
     updated            when the row was last written, UTC, by the writer's clock
-    outcome, effect    once COMPLETE; the effect until the message is erased
-    note               an operator's reason for a decision, until the message is erased
+    outcome, effect    once COMPLETE; an operator may remove the effect (docs/privacy.md)
+    note               an operator's reason for a decision; may be removed likewise
 
 Every write is conditional, and there are no reads: if a condition fails, DynamoDB returns the row
 with the failure (`ReturnValuesOnConditionCheckFailure`), never stale. Rows are never deleted.

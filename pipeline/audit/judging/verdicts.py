@@ -41,11 +41,8 @@ performed it counts for one effect; one that ended without a word is not judged,
 What cannot be told because a stream is missing, or could not be read, on the message's days is not
 guessed: the row says `judged` false, and it is never `lost`.
 
-Where the streams' heartbeats tell until when the records are complete, silence is measured against
-that moment, and nobody is called lost, nor an effect unasked for, whose last record is not the
-grace period older: a record below it that arrives later has nothing to add but what clocks differ
-by. Whoever has a record of that moment or later is `in_flight`, unless its records make an alarm of
-it by themselves.
+What is there is told at once; that something is missing (`lost`, refused by silence, an effect that
+nobody asked for), only of messages whose last record is of a day that is over: see `horizon`.
 
 Clocks: records of one execution, or of one dead letter, are compared with each other; an effect's
 only with the decision of a person, which takes longer than clocks differ.
@@ -297,13 +294,10 @@ def _verdict(coverage: Coverage, horizon: Horizon, grace_ms: int) -> list[tuple[
     silent, may_be_silent = (
         f"({moment} - last_at > {grace_ms})" for moment in (horizon.silence, horizon.latest)
     )
-    settled, above = "true", "false"
-    if horizon.complete is not None:
-        settled = f"({horizon.complete} - last_at > {horizon.margin})"
-        above = f"(last_at >= {horizon.complete})"
+    settled = f"(last_at < {horizon.over})"
     # SQS gives a message up whose deliveries fail; it lies in UnstartedQueue then.
     only_refused = (
-        f"(refused > 0 OR (failed > 0 AND {silent})) AND NOT {accepted} "
+        f"(refused > 0 OR (failed > 0 AND {silent} AND {settled})) AND NOT {accepted} "
         "AND execution IS NULL AND effects = 0"
     )
     waited = f"least(last_at + {grace_ms}, {horizon.latest - 1})"
@@ -327,14 +321,11 @@ def _verdict(coverage: Coverage, horizon: Horizon, grace_ms: int) -> list[tuple[
         f"{performed_twice} AS performed_twice",
         f"{coverage.has('effects')} AS has_effects",
         f"{settled} AS settled",
-        f"{above} AS above",
     )
     by_word = "(said_done AND NOT has_effects)" if coverage.by_executions else "false"
     ended = f"(effects > 0 OR waits OR was_rejected OR was_resolved OR only_refused OR {by_word})"
     closed = "(said_done OR said_failed)"
     asked_for = "(started > 0 OR (sent > 0 AND suppressed = 0))"
-    if horizon.margin:
-        asked_for = "(started > 0)"  # what was not delivered yet may wait in a queue that is paused
     # Nobody's message: no producer's, and none that SQS delivered.
     by_hand = "(said_failed AND deliveries + failed + sent = 0)"
     # A row in progress whose message SQS cannot hold any more; until then it may wait there.
@@ -354,7 +345,7 @@ def _verdict(coverage: Coverage, horizon: Horizon, grace_ms: int) -> list[tuple[
     began = coverage.began.get("executions", coverage.until)
     second = (
         # An execution's end tells by itself; without one, silence, if every witness was there.
-        f"NOT {ended} AND (({closed} AND settled) OR {silence}) AS gone",
+        f"NOT {ended} AND settled AND ({closed} OR {silence}) AS gone",
         (
             f"{saw_effects} AND {coverage.saw('executions', 'seen_until')} "
             f"AND ({closed} OR {silence_tells}) AND NOT {by_hand} AS witnessed"
@@ -381,9 +372,10 @@ def _verdict(coverage: Coverage, horizon: Horizon, grace_ms: int) -> list[tuple[
             OR (unasked AND saw_who_asks AND settled)) OR ({by_word} AND performed_twice)
             THEN 'contradiction'
         WHEN conflicting THEN 'conflict'
-        WHEN above OR (effects = 1 AND unasked AND NOT settled) THEN 'in_flight'
+        WHEN effects = 1 AND unasked AND NOT settled THEN 'in_flight'
         WHEN waits THEN 'awaiting_decision'
-        WHEN effects > 0 OR (NOT has_effects AND said_done) THEN 'performed_once'
+        WHEN effects > 0 OR {by_word} OR (NOT has_effects AND said_done AND settled)
+            THEN 'performed_once'
         WHEN was_rejected THEN 'rejected'
         WHEN was_resolved THEN 'resolved'
         WHEN only_refused THEN 'refused'
@@ -397,7 +389,9 @@ def _verdict(coverage: Coverage, horizon: Horizon, grace_ms: int) -> list[tuple[
         doubtful = "false"  # an execution that ended without a word is gone, and nobody saw it
     # Who asked for an effect may stand in what could not be read.
     unexplained = "(effects = 1 AND unasked AND NOT saw_who_asks)"
-    certain = f"above OR NOT ((gone AND NOT witnessed) OR {doubtful} OR earlier OR {unexplained})"
+    certain = (
+        f"NOT settled OR NOT ((gone AND NOT witnessed) OR {doubtful} OR earlier OR {unexplained})"
+    )
     return [first, second, (verdict, certain)]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
+from pipeline.audit.reading.passed_over import HIDDEN, is_file_passed_over
 from pipeline.audit.reading.places import HERE, ListedFile, is_uri, place, readable
 from pipeline.audit.reading.streams import STANDS_FOR, STREAMS
 from pipeline.errors import CannotAudit
@@ -21,28 +22,17 @@ PLACE: Final = r"(?s)^.*/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/"
 """In the path of a file that is read: its stream and its day. The last such place: the root's own
 path may hold another, and below its day's folder no file that is read has one."""
 _PLACE_BELOW: Final = re.compile(r"([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/(?!(?:.*/)?dt=)", re.DOTALL)
-_MANIFEST: Final = re.compile(r"/AWSDynamoDB/.*manifest-(summary|files)\.(json|md5|checksum)$")
 _EXPORT: Final = re.compile(r"(.*/AWSDynamoDB/)(?:data/|([^/]+/))", re.DOTALL)
 """A file of an export. The data of incremental exports lie together, beside the exports' folders,
 and are read when one of these has ended: what another one adds is told of the same day."""
-EXPORT_SUMMARY: Final = re.compile(r"((.*/AWSDynamoDB/)[^/]+/)manifest-summary\.json$", re.DOTALL)
-"""It tells when the export ended and how many items it has, so it is there when all is written. It
-is read, for up to when it has everything, which is a heartbeat.
+_EXPORT_SUMMARY: Final = re.compile(r"((.*/AWSDynamoDB/)[^/]+/)manifest-summary\.json$", re.DOTALL)
+"""It tells which table was exported and when, so it is there when all is written.
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Output.html"""
-UNFINISHED_EXPORT: Final = "unfinished_export"
-_CHECKSUM: Final = re.compile(r"^(.*?)\.([^/]*)\.crc$", re.DOTALL)
-_HIDDEN: Final = re.compile(r"(^|/)[_.]")
-RESULTS: Final = re.compile(
-    r"(messages|days)/(day=[^/]+/)?(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?)$"
-    r"|quarantine/(\.?part-[^/]*\.json(\.crc)?|\.?_SUCCESS(\.crc)?)$"
-    r"|(messages|days|quarantine)/(_temporary|\.spark-staging-[^/]*)/.*$"
-    r"|cache/\.?\d{4}-\d\d-\d\d\.manifest(\.[0-9a-f]{32})?(\.crc)?$"
-    r"|cache/rows/[0-9a-f]{32}/(day=[^/]+/)?"
-    r"(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?|_temporary/.*)$"
-    r"|digests/\.?\d{6}\.json(\.[0-9a-f]{32})?(\.crc)?$"
-    r"|\.?(summary\.json|report\.html)(\.[0-9a-f]{32})?(\.crc)?$"
+EXPORT_MANIFEST: Final = re.compile(
+    r".*/AWSDynamoDB/[^/]+/manifest-(summary|files)\.json$", re.DOTALL
 )
-"""In the results' folder: what an audit writes, or wrote in an earlier version."""
+"""What an export says of itself, which is read, too."""
+UNFINISHED_EXPORT: Final = "unfinished_export"
 _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
 _MOST_BYTES: Final = 2**30
@@ -90,11 +80,13 @@ class Listing:
         files: those to read.
         unread: those that are not.
         modified: when the newest file of records was written (ms).
+        since: earlier days are not read.
     """
 
     files: tuple[File, ...]
     unread: tuple[UnreadFile, ...]
     modified: int
+    since: date = date.min
     _days: dict[str, frozenset[date]] = field(default_factory=dict, init=False, compare=False)
 
     def by_day(self) -> dict[date, list[File]]:
@@ -124,7 +116,7 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
     """List the records below `root`, a folder or a URI that Spark knows.
 
     A link is followed. What this process may not read, what no path can name and what lies in no
-    stream's day is listed as unread; only what an audit has written into `out` is neither.
+    stream's day is listed as unread; only what `passed_over` names is neither.
 
     Args:
         spark: the session; its file systems are listed where `root` is not a folder here.
@@ -150,8 +142,8 @@ def listed(found: Iterable[ListedFile], root: str, out: str = "") -> Listing:
     """What the files below a root are; see `list_records`."""
     found = sorted(found, key=lambda one: one.path)
     names = frozenset(one.below for one in found)
-    results = _results_below(root, out, names)
-    summaries = [told for name in names if (told := EXPORT_SUMMARY.match(name))]
+    results = _results_below(root, out)
+    summaries = [told for name in names if (told := _EXPORT_SUMMARY.match(name))]
     ended = {folder for told in summaries for folder in told.groups()}
     files: list[File] = []
     unread: list[UnreadFile] = []
@@ -164,7 +156,7 @@ def listed(found: Iterable[ListedFile], root: str, out: str = "") -> Listing:
         export = _EXPORT.match(one.below) if stream == "effects" else None
         if export and export[1] + (export[2] or "") not in ended:
             problem = UNFINISHED_EXPORT
-        elif _is_no_record(one, stream, names) or _is_result(one.below, results):
+        elif is_file_passed_over(one, results):
             continue
         if stream and day and not problem:
             files.append(File(one.path, stream, day, one.size, one.stamp, one.settles))
@@ -183,54 +175,22 @@ def _problem(one: ListedFile, stream: str | None) -> str | None:
         return "misplaced_file"
     if name.endswith(".parquet"):
         return "unknown_format"
-    if _HIDDEN.search(one.below):
+    if HIDDEN.search(one.below):
         return "hidden_file"  # Hadoop passes over it in silence
     if one.size == 0 and name.endswith(".gz"):
         return "truncated_gzip"
     return "too_large" if one.size > _MOST_BYTES and not one.path.startswith(HERE) else None
 
 
-def _is_no_record(one: ListedFile, stream: str | None, names: frozenset[str]) -> bool:
-    """Whether others than people left it there: an export's list, a mark, a file's checksum."""
-    if one.problem:
-        return False
-    checksum = _CHECKSUM.match(one.below)
-    return bool(
-        (one.size == 0 and (_HIDDEN.search(one.below) or one.below.endswith("_$folder$")))
-        or (
-            stream == "effects"
-            and _MANIFEST.search(one.path) is not None
-            and not EXPORT_SUMMARY.match(one.path)
-        )
-        or (checksum is not None and checksum[1] + checksum[2] in names)
-    )
-
-
-def _results_below(root: str, out: str, names: frozenset[str]) -> tuple[str, ...]:
-    """The folders below the root that hold an audit's results, this one's and earlier ones'."""
-    folders = {name.removesuffix("summary.json") for name in names if _is_summary(name)}
+def _results_below(root: str, out: str) -> str | None:
+    """The results' folder from the root on; None: it is not below."""
     if is_uri(root) or is_uri(out):
-        below = out.rstrip("/") + "/"
-        top = root.rstrip("/") + "/"
-        inside = below.removeprefix(top) if below.startswith(top) else None
-    else:
-        below = os.path.relpath(os.path.realpath(out or "."), os.path.realpath(root))
-        inside = None if below.startswith("..") or not out else below + "/"
-    if inside is not None:
-        folders.add("" if inside == "./" else inside)
-    return tuple(sorted(folders))
-
-
-def _is_summary(name: str) -> bool:
-    return (name == "summary.json" or name.endswith("/summary.json")) and not _PLACE_BELOW.match(
-        name
-    )
-
-
-def _is_result(below: str, results: tuple[str, ...]) -> bool:
-    return any(
-        below.startswith(folder) and RESULTS.match(below[len(folder) :]) for folder in results
-    )
+        below, top = out.rstrip("/") + "/", root.rstrip("/") + "/"
+        return below.removeprefix(top) if below.startswith(top) else None
+    below = os.path.relpath(os.path.realpath(out or "."), os.path.realpath(root))
+    if below.startswith("..") or not out:
+        return None
+    return "" if below == "." else below + "/"
 
 
 def _day(text: str) -> date | None:

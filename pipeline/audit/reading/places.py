@@ -41,21 +41,18 @@ class ListedFile:
 class Readable(Protocol):
     """Where files are; paths are from there on."""
 
-    def files(self) -> list[ListedFile]:
-        """All files below; raises `CannotAudit` if there is no such folder."""
-
     def read(self, path: str) -> str | None:
         """A text file; None: there is none."""
 
 
 class Place(Readable, Protocol):
-    """One that can also be written."""
+    """One that can also be listed and written."""
+
+    def files(self) -> list[ListedFile]:
+        """All files below; raises `CannotAudit` if there is no such folder."""
 
     def write(self, path: str, text: str) -> None:
         """Write a file in UTF-8: who reads it meanwhile sees the old one or the new one, whole."""
-
-    def create(self, path: str, text: str) -> None:
-        """The same for a file that is not there yet; an error says if it is."""
 
     def delete(self, path: str) -> None:
         """Delete a file, if it is there."""
@@ -93,7 +90,7 @@ def check_is_there(root: str) -> None:
         raise CannotAudit(f"{root} cannot be read: there is no such folder.")
 
 
-def files_below(folder: Readable) -> list[ListedFile]:
+def files_below(folder: Place) -> list[ListedFile]:
     """All files below a folder; none if there is no folder."""
     try:
         return folder.files()
@@ -199,11 +196,6 @@ class _Here:
             temporary.unlink(missing_ok=True)  # of a full disk it holds the last bytes
             raise
 
-    def create(self, path: str, text: str) -> None:
-        if (file := Path(self.root, path)).exists():
-            raise FileExistsError(f"{file} is there: another audit wrote it.")
-        self.write(path, text)
-
     def delete(self, path: str) -> None:
         Path(self.root, path).unlink(missing_ok=True)
 
@@ -297,16 +289,13 @@ class _Hadoop:
         finally:
             stream.close()
 
-    def write(self, path: str, text: str, *, replace: bool = True) -> None:
+    def write(self, path: str, text: str) -> None:
         system, place = self._of(path)
-        stream = system.create(place, replace)
+        stream = system.create(place, True)
         try:
             stream.write(bytearray(text, "utf-8"))
         finally:
             stream.close()
-
-    def create(self, path: str, text: str) -> None:
-        self.write(path, text, replace=False)
 
     def delete(self, path: str) -> None:
         system, place = self._of(path)

@@ -23,11 +23,10 @@ from pyspark import cloudpickle
 
 from actonce_core import strict_json
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
-from pipeline.audit.reading.listing import EXPORT_SUMMARY, PLACE
+from pipeline.audit.reading.listing import EXPORT_MANIFEST, PLACE
+from pipeline.audit.reading.passed_over import is_book, is_control_message
 from pipeline.audit.reading.places import HERE
 from pipeline.audit.reading.streams import (
-    HANDED,
-    HEARTBEAT,
     KNOWN_VERSION,
     OPERATOR_REJECTED,
     REFUSED,
@@ -43,16 +42,17 @@ COLUMNS: Final = {
     "stream": "string",
     "what": "string",
     "sqs_message_id": "string",
+    "source": "string",
     "folder": "string",
     "file": "string",
     "line": "bigint",
     "problem": "string",
 }
 """Of a row: the message's id (null: the record tells none), its own time in ms, one of `Code`, two
-numbers (a delivery's fingerprint, an effect's identity), a few words for a person (a heartbeat's
-source; null: not told), SQS's id (null: not told), and the day of its folder. Only of what was not
-read: the file, the line from 1 on (null: the whole file), and why; nothing of the line itself,
-which may hold anything."""
+numbers (a delivery's fingerprint, an effect's identity), a few words for a person, SQS's id (null:
+not told), whose it is (one of `KINDS`, and a name; null: not told), and the day of its folder. Only
+of what was not read: the file, the line from 1 on (null: the whole file), and why; nothing of the
+line itself, which may hold anything."""
 
 Row = tuple[Any, ...]
 """The values of `COLUMNS`."""
@@ -63,6 +63,10 @@ Facts = tuple[str | None, int | None, int | None, int | None, str | None]
 _GZIP: Final = b"\x1f\x8b"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _PIECE: Final = 2**20
+_LOG_GROUP: Final = "\0logGroup"  # beside the fields of a line that came in a batch of Logs
+
+KINDS: Final = ("stack", "log group", "table")
+"""What a source names."""
 # Where one object ends and the next begins. Inside a JSON string no quotation mark is bare, and
 # after a string's end no letter follows, so this is never inside a record.
 _SEAM: Final = re.compile(r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)', re.ASCII)
@@ -75,7 +79,6 @@ _DAY_MS: Final = 86_400_000
 _CLOCKS_DIFFER_MS: Final = 3_600_000
 _WORDS: Final = 500  # characters of what a record says
 _QUARANTINED: Final = int(Code.QUARANTINED)
-_HEARTBEAT: Final = int(Code.HEARTBEAT)
 
 
 class BadRecord(Exception):
@@ -95,7 +98,7 @@ def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
 
     def unread(line: int | None, problem: str) -> Row:
         told = (folder, path, line, problem)
-        return (None, None, _QUARANTINED, None, None, stream, None, None, *told)
+        return (None, None, _QUARANTINED, None, None, stream, None, None, None, *told)
 
     def opened() -> BinaryIO:
         here = Path(path.removeprefix(HERE))
@@ -106,10 +109,8 @@ def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
         return
     # What arrived on a day happened before its end.
     too_late = _milliseconds(f"{folder}T00:00:00Z") + _DAY_MS + _CLOCKS_DIFFER_MS
+    is_manifest = stream == "effects" and EXPORT_MANIFEST.match(path) is not None
     with opened() as source:
-        if stream == "effects" and EXPORT_SUMMARY.match(path):
-            yield from _of_export_summary(source.read(), folder, too_late)
-            return
         for number, raw in enumerate(_unpacked(source), 1):
             line = raw.removeprefix(_BYTE_ORDER_MARK) if number == 1 else raw
             try:
@@ -119,7 +120,11 @@ def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
                 continue
             for value in objects:
                 try:
-                    row = _row_of(stream, folder, too_late, value)
+                    row = (
+                        _row_of_manifest(folder, value)
+                        if is_manifest
+                        else _row_of(stream, folder, too_late, value)
+                    )
                 except BadRecord as problem:
                     row = unread(number, str(problem))
                 if row is not None:
@@ -129,15 +134,14 @@ def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
 _READ: Final = (None, None, None)  # file, line and problem of a record
 
 
-def _of_export_summary(content: bytes, folder: str, too_late: int) -> Iterator[Row]:
-    """A heartbeat of when an export has everything; none where its summary does not say it."""
-    try:
-        told = strict_json.parse(content.decode("utf-8"))
-        at = _milliseconds(told.get("exportToTime") or told.get("exportTime"))
-    except (UnicodeDecodeError, strict_json.NotJson, AttributeError, BadRecord):
-        return
-    if _EARLIEST_MS <= at < too_late:
-        yield (None, at, _HEARTBEAT, None, None, "effects", None, None, folder, *_READ)
+def _row_of_manifest(folder: str, value: Any) -> Row | None:
+    """Whose an export is; None: it does not say. A record among what it says is none."""
+    if not isinstance(value, dict) or value.keys() & {"Item", "NewImage", "Keys", "stream"}:
+        raise BadRecord("not_a_record")
+    if (table := _text(value, "tableArn")) is None:
+        return None
+    row = (None, None, int(Code.EXPORTED), None, None, "effects", None, None)
+    return (*row, f"table {table}", folder, *_READ)
 
 
 def _row_of(stream: str, folder: str, too_late: int, value: Any) -> Row | None:
@@ -149,18 +153,23 @@ def _row_of(stream: str, folder: str, too_late: int, value: Any) -> Row | None:
     record = _plain(stream, value)
     if record is None:
         return None
-    # Plain records only: what is in an item or an event may be of a message.
-    is_heartbeat = record.get("event") == HEARTBEAT and record.get("stream") == stream
-    tell = _heartbeat if is_heartbeat and stream in HANDED else _TELLS[stream]
-    message_id, code, f1, f2, what = tell(record)
+    message_id, code, f1, f2, what = _TELLS[stream](record)
     at = _milliseconds(record["at"])
     if not _EARLIEST_MS <= at < too_late:
         raise BadRecord("impossible_time")
     if code is None:
         raise BadRecord("unknown_value")
     sqs_id = _text(record, "sqs_message_id")
-    told = (stream, what and what[:_WORDS], sqs_id, folder, *_READ)
+    told = (stream, what and what[:_WORDS], sqs_id, _source(record), folder, *_READ)
     return (message_id, at, code, f1, f2, *told)
+
+
+def _source(record: dict[str, Any]) -> str | None:
+    """Whose a record is: its stack's state machine, or what stands for it; or its log group."""
+    if (group := _text(record, _LOG_GROUP)) is not None:
+        return f"log group {group}"
+    name = _text(record, "source") or _text(record, "stateMachineArn")
+    return None if name is None else f"stack {name}"
 
 
 def _broken(path: str, opened: Callable[[], BinaryIO]) -> str | None:
@@ -210,19 +219,27 @@ def _objects(text: str) -> Iterator[Any]:
         for piece in (first, *others):
             yield from _objects(piece)
         return
-    if not isinstance(value, dict) or "logEvents" not in value:
+    if isinstance(value, dict) and "logEvents" in value:
+        yield from _logged(value)
+    else:
         yield value
-    elif value.get("messageType") != "CONTROL_MESSAGE":
-        events = value["logEvents"]
-        if value.get("messageType") != "DATA_MESSAGE" or not isinstance(events, list):
-            yield value
-            return
-        for event in events:
-            message = event.get("message") if isinstance(event, dict) else None
-            if isinstance(message, str):
-                yield from _objects(message)
-            else:
-                yield {}
+
+
+def _logged(batch: dict[str, Any]) -> Iterator[Any]:
+    """The values of a batch of Logs, each with its group's name."""
+    if is_control_message(batch):
+        return
+    events, group = batch["logEvents"], batch.get("logGroup")
+    if batch.get("messageType") != "DATA_MESSAGE" or not isinstance(events, list):
+        yield batch
+        return
+    for event in events:
+        message = event.get("message") if isinstance(event, dict) else None
+        if not isinstance(message, str):
+            yield {}
+            continue
+        for line in _objects(message):
+            yield line | {_LOG_GROUP: group} if isinstance(line, dict) else line
 
 
 def _plain(stream: str, value: Any) -> dict[str, Any] | None:
@@ -237,12 +254,7 @@ def _plain(stream: str, value: Any) -> dict[str, Any] | None:
     if stream == "effects" and told is None:
         return _of_item(value)
     if stream == "executions" and "detail-type" in value:
-        if (value["detail-type"], value.get("source")) != ("Records Heartbeat", "actonce"):
-            return _of_event(value.get("detail"))
-        value = value.get("detail")
-        if not isinstance(value, dict) or value.get("event") != HEARTBEAT:
-            raise BadRecord("not_a_record")
-        told = value.get("stream")
+        return _of_event(value.get("detail"))
     if told != stream:
         raise BadRecord("not_a_record")
     if str(value.get("version")) != KNOWN_VERSION:
@@ -253,10 +265,10 @@ def _plain(stream: str, value: Any) -> dict[str, Any] | None:
 
 
 def _of_item(value: dict[str, Any]) -> dict[str, Any] | None:
-    """Of a DynamoDB export. The table also holds the practices' books, which are no effects."""
+    """Of a DynamoDB export."""
     item = value.get("Item") or value.get("NewImage")
     texts = {name: _in_item(item or value.get("Keys"), name) for name in _ITEM}
-    if (texts["effect_id"] or "").startswith("book-"):
+    if is_book(texts["message_id"], texts["effect_id"]):
         return None
     if not item:
         raise BadRecord("deleted_effect" if value.get("Keys") else "not_a_record")
@@ -293,7 +305,7 @@ def _of_event(detail: Any) -> dict[str, Any]:
         told = parsed.get("message_id") if isinstance(parsed, dict) else None
         message_id = _stored(told) if isinstance(told, str) else None
     told = {"at": at, "message_id": message_id, "outcome": _outcome(output)}
-    return detail | told | {"event": None}  # and so no heartbeat, whatever else it holds
+    return detail | told | {"source": None}
 
 
 def _outcome(output: str | None) -> Any:
@@ -358,11 +370,6 @@ def _numbers(text: str) -> tuple[int, int]:
     """
     digest = hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
     return int.from_bytes(digest[:8], signed=True), int.from_bytes(digest[8:], signed=True)
-
-
-def _heartbeat(record: dict[str, Any]) -> Facts:
-    _needed(record, "source")
-    return None, _HEARTBEAT, None, None, record["source"]
 
 
 def _sent(record: dict[str, Any]) -> Facts:

@@ -29,12 +29,6 @@ WITNESSES: Final = ("deliveries", "executions", "effects")
 """Who has to be there on every day that is judged. `sent` has to be if it is on any: whether a
 producer records what it sends is not the stack's to know. No alarm hangs on `dead_letters`."""
 
-HANDED: Final = ("deliveries", "executions", "rows", "effects", "dead_letters")
-"""Streams that may have heartbeats: a line whose `event` is `HEARTBEAT`, and whose `at` says that
-the stream was handed everything up to then. Of `sent` nobody knows: that is the producers'."""
-
-HEARTBEAT: Final = "heartbeat"
-
 KNOWN_VERSION: Final = "1"
 """Of the plain records; a line of any other version is quarantined."""
 
@@ -83,7 +77,7 @@ class Code(IntEnum):
     DECIDED_RESOLVE = 22
     DECIDED_REJECT = 23
     QUARANTINED = 24
-    HEARTBEAT = 25
+    EXPORTED = 25
 
 
 REFUSED: Final = {reason: Code.REFUSED_CONFLICT + index for index, reason in enumerate(REFUSALS)}

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final
@@ -15,7 +15,7 @@ from pipeline.audit.horizon import Horizon
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from pipeline.audit.reading.listing import UNFINISHED_EXPORT, Listing
 from pipeline.audit.reading.streams import REFUSALS, TELLS, WITNESSES
-from pipeline.audit.times import Interval, absent, as_text, day_of, intervals
+from pipeline.audit.times import DAY_MS, Interval, absent, as_text, day_of, intervals
 
 MAX_ALARMS: Final = 1_000
 MAX_EVENTS: Final = 10_000
@@ -36,21 +36,17 @@ _COUNTED: Final = (
 )  # fmt: skip
 
 
-def day_columns(complete_until: int | None = None) -> dict[str, str]:
+def day_columns(over: int) -> dict[str, str]:
     """Aggregates over messages, as `totals` and `of_days` read them.
 
-    Not yet judged is what is in flight and has a record of the moment (ms) until which the records
-    are complete, or later.
+    Not yet judged is what is in flight and has a record of a day that is not over (ms).
     """
-    above = f"unix_millis(last_at) >= {complete_until}"
     return {
         "messages": "count(1)",
         **{verdict: f"count_if(verdict = '{verdict}')" for verdict in VERDICTS},
         "unjudged": "count_if(NOT judged)",
         "unsent": "count_if(unsent)",
-        "not_yet_judged": "0"
-        if complete_until is None
-        else f"count_if(verdict = 'in_flight' AND {above})",
+        "not_yet_judged": f"count_if(verdict = 'in_flight' AND unix_millis(last_at) >= {over})",
         "failed": "sum(failed)",
         "executions": "count_if(execution_records > 0)",
         **{name: f"sum({name})" for name in _COUNTED},
@@ -168,19 +164,17 @@ def uncovered(
     """What keeps days from being clean, whatever was found: a witness is missing.
 
     Args:
-        horizon: nothing of later days is missed.
+        horizon: nothing is missed of days that are not over.
         by_word: nobody misses the effects.
     """
     since, until = span
     every_day, found = listing.days(), []
-    last = max(every_day)
-    if horizon.limit is not None:
-        known = day_of(horizon.limit - 1)
-        if horizon.as_of is not None and known < until:
-            days = (max(since, known + timedelta(days=1)), until)
-            said = f"is after {as_text(horizon.as_of)}, as of which was asked, "
-            found.append((days, f"{said}so nothing was looked at."))
-        until, last = min(until, known), min(last, known)
+    if horizon.as_of is not None and (known := day_of(horizon.as_of - 1)) < until:
+        days = (max(since, known + timedelta(days=1)), until)
+        said = f"is after {as_text(horizon.as_of)}, as of which was asked, "
+        found.append((days, f"{said}so nothing was looked at."))
+    over = day_of(max(horizon.over, DAY_MS) - 1)
+    until, last = min(until, over), min(max(every_day), over)
     nothing = absent(every_day, since, until)
     found += [(days, "no stream has a file, so nothing was looked at.") for days in nothing]
     begun = {one.day for one in listing.unread if one.reason == UNFINISHED_EXPORT and one.day}
@@ -336,16 +330,36 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def complete_until(moment: int, not_yet_judged: int) -> str:
-    """Until when (ms) the records are complete, and how many messages have records of later."""
-    said = f"Complete until {datetime.fromtimestamp(moment / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+def not_over(span: Interval, over: int, not_yet_judged: int) -> str:
+    """That days are not over, of which nothing is called missing, and how many messages wait."""
+    open_since = max(span[0], day_of(over)) if over else span[0]
+    said = f"Of {_days((open_since, span[1]))} nothing is called missing yet"
     if not_yet_judged:
         verb = "is" if not_yet_judged == 1 else "are"
-        said += f"; {_messages(not_yet_judged)} after that {verb} not yet judged"
+        said += f"; {_messages(not_yet_judged)} {verb} in flight"
     return f"{said}."
 
 
+def changed_files(changed: Mapping[str, str]) -> str:
+    """That files by which days were judged are others now, and what to do."""
+    said = {"changed": "has changed", "gone": "is gone", "come": "has come"}
+    (first, what), number = min(changed.items()), len(changed)
+    files = f"{first} {said[what]}" if number == 1 else f"{number:,} files, as {first} ({what}),"
+    verb = "" if number == 1 else " are others"
+    return (
+        f"{files}{verb} since their days were judged: look at them, and accept what is there with "
+        "--from-raw."
+    )
+
+
 _TOLD_IN_SENTENCE: Final = 3
+_ALARMED: Final = {
+    "performed_again": "acted on more than once",
+    "lost": "lost",
+    "contradiction": "in contradiction",
+    "conflict": "in conflict",
+}
+_BEFORE: Final = ("Look with actonce where ID before you send a lost one again.",)
 
 
 def sentence(
@@ -369,15 +383,9 @@ def sentence(
         not_yet_judged: how many of the messages are none of those of which it says anything.
     """
     total = sum(verdicts.values()) - verdicts["effect_check"] - not_yet_judged
-    said = {
-        "performed_again": "acted on more than once",
-        "lost": "lost",
-        "contradiction": "in contradiction",
-        "conflict": "in conflict",
-    }
-    found = [f"{verdicts[verdict]:,} {said[verdict]}" for verdict in ALARMS if verdicts[verdict]]
+    found = [f"{verdicts[one]:,} {said}" for one, said in _ALARMED.items() if verdicts[one]]
     if found:
-        answer = [f"Of {_messages(total)}, {_listed(found)}."]
+        answer = [f"Of {_messages(total)}, {_listed(found)}.", *_BEFORE[: verdicts["lost"]]]
     elif not total:
         answer = ["There was no other message." if not_yet_judged else "There was no message."]
     elif unjudged or trusted or quarantined or late_alarms or unseen:

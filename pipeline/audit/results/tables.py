@@ -9,14 +9,13 @@ from typing import Final
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType, TimestampType
 
-from pipeline.audit.reading.listing import RESULTS
+from pipeline.audit.reading.passed_over import RESULTS
 from pipeline.audit.reading.places import files_below, is_uri, place, readable
-from pipeline.audit.results.digests import FOLDER as DIGESTS
 from pipeline.audit.times import Interval
 from pipeline.errors import CannotAudit
 
 CACHE: Final = "cache"
-_FOLDERS: Final = ("messages", "quarantine", CACHE, DIGESTS)
+_FOLDERS: Final = ("messages", "quarantine", CACHE)
 """Folders in which an audit writes files."""
 _TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
 """Files that are replaced, and what they hold if an audit wrote them."""

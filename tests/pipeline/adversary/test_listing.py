@@ -36,6 +36,15 @@ def test_nothing_below_the_root_is_passed_over(tmp_path: Path) -> None:
     (day / "table.parquet").touch()
     (day / "empty.gz").touch()
     (day / ".hidden").write_text("x")
+    (day / ".records.jsonl.crc").write_text("x")
+    (day / "_SUCCESS").touch()
+    (day / "AWSDynamoDB" / "1").mkdir(parents=True)
+    (day / "AWSDynamoDB" / "1" / "manifest-summary.json").write_text("x")
+    (day / "AWSDynamoDB" / "1" / "manifest-files.md5").write_text("x" * 24)
+    (day / "AWSDynamoDB" / "1" / "manifest-summary.checksum").write_text("x" * 200)
+    (root / "quarantine").mkdir()
+    (root / "quarantine" / "part-0.json").write_text("x")
+    (root / "summary.json").write_text("{}")
     (day / "10:00.jsonl").write_text("x")
     (day / "deeper" / "dt=2026-01-30").mkdir(parents=True)
     (day / "deeper" / "dt=2026-01-30" / "two-days.jsonl").write_text("x")
@@ -48,13 +57,16 @@ def test_nothing_below_the_root_is_passed_over(tmp_path: Path) -> None:
     (root / "Effects" / f"dt={DAY}").mkdir(parents=True)
     (root / "Effects" / f"dt={DAY}" / "other-case.jsonl").write_text("x")
     listing = listed(root)
-    assert len(listing.files) == read + 1  # the colon
+    assert len(listing.files) == read + 3  # the colon, the export's own files
     assert reasons(listing) == {
         "gone": "broken_link",
         "round": "circular_link",
         "table.parquet": "unknown_format",
         "empty.gz": "truncated_gzip",
         ".hidden": "hidden_file",
+        ".records.jsonl.crc": "hidden_file",
+        "part-0.json": "misplaced_file",
+        "summary.json": "misplaced_file",
         "two-days.jsonl": "misplaced_file",
         r"\udcff.jsonl": "unreadable_name",
         "pipe": "not_a_file",
@@ -84,7 +96,7 @@ def test_the_roots_own_path_says_nothing(tmp_path: Path, above: str) -> None:
     assert reasons(listing) == {"stray.txt": "misplaced_file"}
 
 
-def test_results_of_this_audit_and_of_others_are_no_records(tmp_path: Path) -> None:
+def test_results_of_this_audit_are_no_records_and_those_of_others_are_named(tmp_path: Path) -> None:
     root = write(tmp_path, performed("m"))
     modified = listed(root).modified
     for name in ("audit", "another"):
@@ -99,7 +111,9 @@ def test_results_of_this_audit_and_of_others_are_no_records(tmp_path: Path) -> N
     for file in root.rglob("audit/**/*"):
         os.utime(file, (later, later))
     listing = listed(root)
-    assert listing.unread == ()
+    named = {one.path.partition("/another/")[2] for one in listing.unread}
+    assert len(named) == 4
+    assert "" not in named
     assert listing.modified == modified  # and they do not make records look newer
 
 

@@ -12,9 +12,9 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-import dead_letters_of_day
+import execution_records
 from actonce_core.histories import reading
-from dead_letters_of_day import DeadLettersOfDay, OutOfTime, TooManyExecutions, UnreadableRecords
+from execution_records import DayRecorder, OutOfTime, TooManyExecutions, UnreadableRecords
 from tests.support.histories import (
     START,
     STATE_MACHINE,
@@ -30,6 +30,8 @@ DAY = date(2026, 1, 31)  # START is two seconds before its end
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 2, 1, tzinfo=UTC)
 KEY = "dead_letters/dt=2026-01-31/collected.jsonl.gz"
+EXECUTIONS = "executions/dt=2026-01-31/collected.jsonl.gz"
+BOTH = [EXECUTIONS, KEY]
 WAITS = [started(), posted()]
 REJECTED = [*WAITS, *answered("reject"), ("ExecutionFailed", {"error": "RejectedByOperator"})]
 
@@ -40,9 +42,10 @@ class Night:
     def __init__(self) -> None:
         self.s3 = boto3.client("s3")
         self.s3.create_bucket(Bucket="records")
+        self.s3.create_bucket(Bucket="audit")
         client = boto3.client("stepfunctions")
         self.stepfunctions = Stubber(client)
-        self.recorder = DeadLettersOfDay(client, self.s3, STATE_MACHINE, "records", most=2)
+        self.recorder = DayRecorder(client, self.s3, STATE_MACHINE, "records", "audit", most=2)
 
     def lists(self, **executions: list[dict[str, Any]]) -> None:
         """What ListExecutions answers for each status, in the order in which it is asked."""
@@ -62,20 +65,21 @@ class Night:
             {"executionArn": arn, "includeExecutionData": True, "maxResults": 1000},
         )
 
-    def record(self, *, key: str | None = KEY) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         with self.stepfunctions:
             recorded = self.recorder.record(DAY, lambda: 900)
         self.stepfunctions.assert_no_pending_responses()
-        if key is None or key == KEY:
-            assert recorded.pop("key") == key
         return recorded
 
-    def lines(self) -> list[tuple[str, str, str | None]]:
-        """Name, event and decision of each line of the day's files, sorted."""
-        files = map(self.content, self.keys())
+    def lines(self, stream: str = "dead_letters") -> list[tuple[str, str, str | None]]:
+        """Of each line of the day's files, sorted: name, event and decision; or name and status."""
+        files = [self.content(key) for key in self.keys() if key.startswith(f"{stream}/")]
         records = [
             json.loads(line) for file in files for line in gzip.decompress(file).splitlines()
         ]
+        assert {one["source"] for one in records} <= {STATE_MACHINE}
+        if stream == "executions":
+            return sorted((one["execution_name"], one["status"], one["error"]) for one in records)
         return sorted((one["execution_name"], one["event"], one["decision"]) for one in records)
 
     def content(self, key: str) -> bytes:
@@ -100,12 +104,34 @@ def test_what_waits_and_what_was_rejected_is_recorded(night: Night) -> None:
     night.tells("waits", *WAITS, start=NOON)
     night.tells("rejected", *REJECTED, start=NOON)
 
-    assert night.record() == {"executions": 2, "lines": 3}
+    told = {"keys": BOTH, "executions": 2, "forgotten": 0, "lines": 6}
+    assert night.record() == told
     assert night.lines() == [
         ("rejected", "decided", "reject"),
         ("rejected", "posted", None),
         ("waits", "posted", None),
     ]
+    assert night.lines("executions") == [
+        ("rejected", "FAILED", "RejectedByOperator"),
+        ("rejected", "RUNNING", None),
+        ("waits", "RUNNING", None),
+    ]
+
+
+def test_what_runs_since_yesterday_is_recorded_today_too(night: Night) -> None:
+    """EventBridge may have lost its start, and a slot after midnight asks for the new day."""
+    night.lists(RUNNING=[listed("before", NOON), listed("yesterday", NOON)])
+    night.tells("before", started(), start=MIDNIGHT - timedelta(days=2, milliseconds=1))
+    night.tells("yesterday", started(), start=MIDNIGHT - timedelta(days=2))
+
+    assert night.record()["lines"] == 1
+    assert night.lines("executions") == [("yesterday", "RUNNING", None)]
+
+
+def test_what_firehose_writes_beside_it_is_not_read(night: Night) -> None:
+    night.s3.put_object(Bucket="records", Key="executions/dt=2026-01-31/a.gz", Body=b"no gzip")
+    night.lists()
+    assert night.record()["keys"] == BOTH
 
 
 def test_what_happens_at_midnight_is_the_next_days_and_what_two_lists_have_is_read_once(
@@ -115,7 +141,7 @@ def test_what_happens_at_midnight_is_the_next_days_and_what_two_lists_have_is_re
     night.lists(RUNNING=[listed("fails", NOON)], FAILED=[listed("fails", NOON, MIDNIGHT)])
     night.tells("fails", *REJECTED, start=MIDNIGHT - timedelta(seconds=3))
 
-    assert night.record() == {"executions": 1, "lines": 1}
+    assert night.record()["executions"] == 1
     assert night.lines() == [("fails", "posted", None)]
 
 
@@ -129,17 +155,18 @@ def test_what_is_found_later_goes_into_a_further_file_and_no_file_is_written_aga
     night.lists(RUNNING=[listed("waits", NOON)], TIMED_OUT=[listed("later", NOON, MIDNIGHT)])
     night.tells("waits", *WAITS)
     night.tells("later", *WAITS)
-    further = night.record(key="a further one")["key"]
-    assert (night.keys(), night.content(KEY)) == ([further, KEY], first)
-    assert further.startswith("dead_letters/dt=2026-01-31/")
+    _, further = night.record()["keys"]
+    assert further.startswith("dead_letters/dt=2026-01-31/collected-")
+    keys = night.keys()
+    assert (night.content(KEY), len(keys)) == (first, 4)
 
     for running in ([], [listed("waits", NOON)]):  # it succeeded; it waits as yet
         night.lists(RUNNING=running)
         if running:
             night.tells("waits", *WAITS)
-        night.record(key=None)
+        assert night.record()["keys"] == []
     assert [name for name, _, _ in night.lines()] == ["later", "waits"]
-    assert night.keys() == [further, KEY]
+    assert night.keys() == keys
 
 
 def test_more_than_can_be_looked_at_leaves_no_file_that_is_not_whole(night: Night) -> None:
@@ -152,7 +179,7 @@ def test_more_than_can_be_looked_at_leaves_no_file_that_is_not_whole(night: Nigh
 
 
 @pytest.mark.parametrize(
-    "left", [[0.0], [900.0] * 4 + [dead_letters_of_day.RESERVED_SECONDS - 1]], ids=["list", "tell"]
+    "left", [[0.0], [900.0] * 4 + [execution_records.RESERVED_SECONDS - 1]], ids=["list", "tell"]
 )
 def test_out_of_time_leaves_no_file_that_is_not_whole(night: Night, left: list[float]) -> None:
     night.lists(RUNNING=[listed("waits", NOON)])
@@ -164,8 +191,8 @@ def test_out_of_time_leaves_no_file_that_is_not_whole(night: Night, left: list[f
 
 
 def test_the_calls_in_flight_have_an_end_before_the_function_has() -> None:
-    assert dead_letters_of_day.RETRY_FOR_SECONDS < dead_letters_of_day.RESERVED_SECONDS
-    assert dead_letters_of_day.MOST_EXECUTIONS / 20 + dead_letters_of_day.RESERVED_SECONDS < 900
+    assert execution_records.RETRY_FOR_SECONDS < execution_records.RESERVED_SECONDS
+    assert execution_records.MOST_EXECUTIONS / 20 + execution_records.RESERVED_SECONDS < 900
 
 
 def test_a_file_that_cannot_be_read_stays_and_is_named(night: Night) -> None:
@@ -180,26 +207,46 @@ def test_a_file_that_cannot_be_read_stays_and_is_named(night: Night) -> None:
 def handle(night: Night, event: dict[str, str]) -> dict[str, Any]:
     context = SimpleNamespace(get_remaining_time_in_millis=lambda: 900_000)
     with pytest.MonkeyPatch.context() as patch, night.stepfunctions:
-        patch.setattr(dead_letters_of_day, "_from_environment", lambda: night.recorder)
-        return dead_letters_of_day.handler(event, context)
+        patch.setattr(execution_records, "_from_environment", lambda: night.recorder)
+        return execution_records.handler(event, context)
 
 
 def test_the_handler_records_the_day_that_it_is_given(night: Night) -> None:
     night.lists()
-    assert handle(night, {"day": "2026-01-31"}) == {"key": KEY, "executions": 0, "lines": 0}
+    told = {"keys": BOTH, "executions": 0, "forgotten": 0, "lines": 0}
+    told |= {"code": False, "collected": False, "since": ""}
+    assert handle(night, {"day": "2026-01-31"}) == told
     assert night.lines() == []  # a day without dead letters still has a file
     with pytest.raises(ValueError, match="isoformat"):
         handle(night, {"day": "yesterday"})
 
 
-def test_a_slot_s_file_says_up_to_when_it_is_complete(night: Night) -> None:
-    night.lists(RUNNING=[listed("waits", NOON)])
-    night.tells("waits", *WAITS, start=NOON)
-    until = "2026-01-31T13:00:00.000Z"
+EXPORT = "until-{}/AWSDynamoDB/0169-1/{}"
 
-    assert handle(night, {"day": "2026-01-31", "until": until})["lines"] == 1
 
-    lines = [json.loads(line) for line in gzip.decompress(night.content(KEY)).splitlines()]
-    beat = {"stream": "dead_letters", "version": 1, "at": until, "event": "heartbeat"}
-    assert beat | {"source": STATE_MACHINE} in lines
-    assert len(lines) == 2
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ([], (False, "")),
+        (["collected.jsonl.gz"], (True, "")),
+        ([EXPORT.format("13-55", "_started")], (False, "")),
+        ([EXPORT.format(end, "manifest-summary.json") for end in ("09-10", "13-55")],
+         (False, "13-55")),
+        # One that has only begun, or failed, is passed over.
+        ([EXPORT.format("09-10", "manifest-summary.json"), EXPORT.format("13-55", "_started")],
+         (False, "09-10")),
+    ],
+)  # fmt: skip
+def test_what_was_exported_is_told(night: Night, names: list[str], told: tuple[bool, str]) -> None:
+    for name in names:
+        night.s3.put_object(Bucket="records", Key=f"effects/dt={DAY}/{name}", Body=b"")
+    found = night.recorder.prepared(DAY)
+    assert (found["collected"], found["since"]) == told
+
+
+def test_the_code_is_there_when_all_of_it_is(night: Night) -> None:
+    told = []
+    for name in ("README", "pipeline.zip", "audit.py"):
+        night.s3.put_object(Bucket="audit", Key=f"code/{name}", Body=b"")
+        told.append(night.recorder.prepared(DAY)["code"])
+    assert told == [False, False, True]

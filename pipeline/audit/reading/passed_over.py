@@ -1,0 +1,60 @@
+"""What is not read, and not counted as unread: all of it. None of it can hold an effect.
+
+Empty marks have no content; an export's checksums are shorter than an effect; results lie in the
+folder that the audit itself overwrites; a control message of CloudWatch's says so in each line; a
+practice's book has the example's own key in place of a message's id. Blank lines are the rest.
+"""
+
+import re
+from typing import Any, Final
+
+from pipeline.audit.reading.places import ListedFile
+
+HIDDEN: Final = re.compile(r"(^|/)[_.]")
+_CHECKSUMS: Final = re.compile(
+    r"effects/dt=[^/]+/(.+/)?AWSDynamoDB/[^/]+/manifest-(summary|files)\.(md5|checksum)$", re.DOTALL
+)
+_LONGEST_CHECKSUM: Final = 64
+RESULTS: Final = re.compile(
+    r"messages/(day=[^/]+/)?(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?)$"
+    r"|quarantine/(\.?part-[^/]*\.json(\.crc)?|\.?_SUCCESS(\.crc)?)$"
+    r"|(messages|quarantine)/(_temporary|\.spark-staging-[^/]*)/.*$"
+    r"|cache/\.?\d{4}-\d\d-\d\d\.manifest(\.[0-9a-f]{32})?(\.crc)?$"
+    r"|cache/rows/[0-9a-f]{32}/(day=[^/]+/)?"
+    r"(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?|_temporary/.*)$"
+    r"|\.?(summary\.json|report\.html)(\.[0-9a-f]{32})?(\.crc)?$"
+)
+"""In the results' folder: what an audit writes."""
+_CONTROL: Final = re.compile(r"CWL CONTROL MESSAGE[^{}]*")
+_BOOK: Final = "#book"  # `functions/appointments.py`
+
+
+def is_file_passed_over(one: ListedFile, results: str | None) -> bool:
+    """Whether a file is; `results`: the results' folder, from the root on (None: elsewhere)."""
+    if one.problem:
+        return False
+    if one.size == 0 and (HIDDEN.search(one.below) or one.below.endswith("_$folder$")):
+        return True
+    if one.size <= _LONGEST_CHECKSUM and _CHECKSUMS.match(one.below):
+        return True
+    return results is not None and bool(
+        one.below.startswith(results) and RESULTS.match(one.below[len(results) :])
+    )
+
+
+def is_control_message(batch: dict[str, Any]) -> bool:
+    """Whether CloudWatch Logs only tries whether the subscription's destination is there."""
+    events = batch.get("logEvents")
+    return (
+        batch.get("messageType") == "CONTROL_MESSAGE"
+        and isinstance(events, list)
+        and all(
+            isinstance(event, dict) and _CONTROL.fullmatch(str(event.get("message")))
+            for event in events
+        )
+    )
+
+
+def is_book(message_id: str | None, effect_id: str | None) -> bool:
+    """Whether an item of the example's table is a practice's book."""
+    return message_id in (_BOOK, None) and (effect_id or "").startswith("book-")

@@ -1,0 +1,75 @@
+"""Up to when the records tell what is missing."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from pipeline.audit.cache import DayCounts
+from pipeline.audit.horizon import Horizon, horizon_of
+from pipeline.audit.job import _over
+from pipeline.audit.reading.listing import File, Listing
+from pipeline.audit.request import requested
+from pipeline.audit.results.summary import uncovered
+from tests.pipeline.streams_on_disk import DAY, STREAMS
+
+DATE = date.fromisoformat(DAY)
+NEXT = DATE + timedelta(days=1)
+HOUR = 3_600_000
+FILES = tuple(File(f"/{s}{n}", s, DATE + timedelta(days=n)) for s in STREAMS for n in (0, 1))
+
+
+def ms(hours: float, day: date = DATE) -> int:
+    return round(
+        (datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000 + hours * HOUR
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "asked", "over"),
+    [
+        (ms(14), {}, ms(0)),
+        (ms(24.9), {}, ms(0)),
+        (ms(25), {}, ms(24)),
+        (ms(27), {}, ms(24)),
+        (ms(300), {}, ms(288)),
+        (ms(27), {"as_of": f"{DAY}T23:00:00Z"}, ms(0)),
+        (ms(14), {"as_of": f"{NEXT}T00:00:00Z"}, ms(24)),
+        (ms(300), {"present_only": True}, 0),
+    ],
+)
+def test_a_day_is_over_an_hour_after_its_end(
+    written: int, asked: dict[str, Any], over: int
+) -> None:
+    request = requested("records", **asked)
+    assert horizon_of(request, Listing(FILES, (), written), ms(999)).over == over
+
+
+def test_of_files_that_are_older_than_their_records_the_clock_says_which_days_are_over() -> None:
+    counts = [DayCounts(seen_at=ms(20), newest_at=ms(21))]
+    listing = Listing(FILES, (), modified=0)
+    found = horizon_of(requested("records"), listing, ms(30, NEXT), counts)
+    assert found == Horizon(ms(48), silence=ms(20), latest=ms(48))
+
+
+def test_effects_are_missed_on_days_that_are_over() -> None:
+    """On them, an effect may have been repeated."""
+    files = tuple(one for one in FILES if one.stream != "effects" or one.day == DATE)
+    listing = Listing(files, (), ms(0))
+
+    def caveats(over: int) -> list[str]:
+        return [said for _, said in uncovered(listing, (DATE, DATE), Horizon(over, over, over))]
+
+    assert caveats(0) == caveats(ms(24)) == []
+    (said,) = caveats(ms(48))
+    assert said.startswith("2026-02-01: effects is missing")
+
+
+@pytest.mark.parametrize(
+    ("over", "days"),
+    [(0, []), (ms(24), []), (ms(48), [DATE, NEXT]), (ms(72), [DATE, NEXT])],
+)
+def test_beside_a_day_that_is_not_over_another_is_closed_a_day_later(
+    over: int, days: list[date]
+) -> None:
+    assert list(_over((DATE, NEXT), Horizon(over, over, over))) == days

@@ -1,0 +1,166 @@
+"""A file of a judged day that is another now is named until somebody has looked."""
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.audit import cache
+from pipeline.audit.cache import differences
+from pipeline.audit.reading import places
+from pipeline.errors import CannotAudit
+from tests.pipeline import streams_on_disk as on_disk
+from tests.pipeline.judge import Record
+from tests.pipeline.nights import Row, audited, settled, verdicts_of
+from tests.pipeline.streams_on_disk import DAY, at, effect, line_of, performed, write
+
+DAYS = (DAY, "2026-02-01", "2026-02-02")
+PATH = f"effects/dt={DAYS[1]}/records.jsonl"
+
+
+def test_what_became_of_files_is_told() -> None:
+    judged = {"same": "1", "other": "1", "left": "1", "unread": "1"}
+    now = {"same": "1", "other": "2", "new": "1", "unread": ""}
+    assert differences(judged, now) == {
+        "left": "gone", "new": "come", "other": "changed", "unread": "changed",
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def judged_once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of records and one of results: three days, judged whole."""
+    place = tmp_path_factory.mktemp("judged")
+    write(place / "records", [one for day in DAYS for one in performed(f"m-{day}", 5, day)])
+    assert judged(spark, place)["exit_status"] == 0
+    return place
+
+
+@pytest.fixture
+def place(judged_once: Path, tmp_path: Path) -> Path:
+    """A copy of it, which changes the times of its files and nothing in them."""
+    shutil.copytree(judged_once, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def judged(spark: SparkSession, place: Path, **asked: Any) -> Row:
+    return audited(spark, settled(place / "records"), place / "out", **asked)
+
+
+def told(summary: Row) -> tuple[int, dict[str, str]]:
+    files = {one["file"]: one["what"] for one in summary["changed"]["files"]}
+    return summary["exit_status"], files
+
+
+def file_of(place: Path) -> Path:
+    return on_disk.file_of(place / "records", "effects", DAYS[1])
+
+
+def test_it_is_judged_anew_and_named_until_it_is_back_or_accepted(
+    spark: SparkSession, place: Path
+) -> None:
+    file = file_of(place)
+    status, content = file.stat(), file.read_bytes()
+    file.write_bytes(content.replace(b'"m-2026-02-01"', b'"m-2026-02-02"'))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    for days in ({}, {"day": DAYS[2]}):
+        summary = judged(spark, place, **days)
+        assert told(summary)[1] == {PATH: "changed"}
+        assert f"{PATH} has changed since" in summary["sentence"]
+        assert "--from-raw" in summary["sentence"]
+    assert summary["exit_status"] == 1, "m-2026-02-02 has two effects"
+    file.write_bytes(content)
+    assert told(judged(spark, place)) == (0, {})
+
+    file.unlink()
+    late = file.with_name("late.jsonl")
+    late.write_bytes(content)
+    names = {PATH: "gone", f"effects/dt={DAYS[1]}/late.jsonl": "come"}
+    assert told(judged(spark, place)) == (3, names)
+    assert told(judged(spark, place, from_raw=True)) == (0, names)
+    assert told(judged(spark, place)) == (0, {})
+
+
+def test_a_whole_day_that_is_gone_is_named_and_what_expired_is_judged_by_what_was_cached(
+    spark: SparkSession, place: Path
+) -> None:
+    root, last = place / "records", "2026-03-03"
+    for folder in root.glob(f"*/dt={DAYS[1]}"):
+        shutil.rmtree(folder)
+    status, files = told(judged(spark, place, day=DAYS[2]))
+    assert (status, set(files.values()), len(files)) == (3, {"gone"}, 4)
+
+    again = effect(f"m-{DAYS[1]}", at(9, last), "appointment-again")
+    write(root, [*performed("new", 5, last), again], streams=())
+    for day in (DAYS[0], DAYS[2]):  # a part of a day, and a whole one
+        (root / "effects" / f"dt={day}" / "records.jsonl").unlink()
+    shutil.rmtree(root / "executions" / f"dt={DAYS[0]}")
+    summary = judged(spark, place, day=last)
+    assert told(summary) == (1, {f"effects/dt={DAYS[2]}/records.jsonl": "gone"}), summary
+    assert summary["late_alarms"] == [DAYS[1]], "it knows the first effect by the cache alone"
+
+
+def test_who_changes_a_file_while_it_is_read_has_it_read_again_or_named(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write(tmp_path / "records", performed("one"))
+    file = on_disk.file_of(root, "effects")
+    write_rows = cache.write_rows
+    times: list[int] = []
+
+    def meanwhile(*arguments: Any) -> int:
+        if len(times) < most:
+            times.append(1)
+            file.write_text(line_of(*effect("one", at(0.4), f"appointment-{len(times)}")) + "\n")
+        return write_rows(*arguments)
+
+    monkeypatch.setattr(cache, "write_rows", meanwhile)
+    most = 1
+    judged(spark, tmp_path)
+    assert verdicts_of(tmp_path / "out") == {"one": "performed_once"}
+    manifest = cache.Manifest.of((tmp_path / "out" / "cache" / f"{DAY}.manifest").read_text())
+    assert manifest is not None
+    now = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert manifest.hashes()[f"effects/dt={DAY}/records.jsonl"] == now
+    most, times = 99, []
+    file.write_text("")
+    with pytest.raises(CannotAudit, match=r"effects/dt=.* changes whenever it is read"):
+        judged(spark, tmp_path)
+
+
+def test_records_of_two_stacks_are_not_judged_on_whichever_day_they_lie(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def of(stack: str, day: str) -> list[Record]:
+        return [
+            (s, r | {"source": stack}) for s, r in performed(f"m-{day}", 5, day) if s != "effects"
+        ]
+
+    effects = [one for day in DAYS for one in performed(f"m-{day}", 5, day) if one[0] == "effects"]
+    write(tmp_path / "records", [*of("a", DAYS[0]), *of("b", DAYS[1]), *of("b", DAYS[2]), *effects])
+    with pytest.raises(
+        CannotAudit, match=r"two stacks, stack a \(2026-01-31\) and stack b \(2026-02-01\)"
+    ):
+        judged(spark, tmp_path)
+    assert judged(spark, tmp_path, since=DAYS[1], until=DAYS[2])["exit_status"] == 0
+
+
+def test_what_hadoop_reaches_has_the_hashes_of_its_bytes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    if os.environ.get("SPARK_REMOTE"):
+        pytest.skip("a client of Spark Connect has no Hadoop")
+    root = write(tmp_path / "a b%20 =é+[1]{x}", performed("m"))
+    (root / "effects" / f"dt={DAY}" / "no%6Came [3]").write_bytes(b"\x00\r\n")
+    elsewhere = places._Hadoop(spark, f"file://{root}")
+    paths = [one.path for one in elsewhere.files()]
+    assert not any(path.startswith(places.HERE) for path in paths)
+    hashes = places.hashes(spark, paths)
+    (empty,) = set(paths) - hashes.keys()
+    assert hashes | {empty: places.HASH_OF_NOTHING} == {
+        path: hashlib.sha256(Path(path.removeprefix("file:")).read_bytes()).hexdigest()
+        for path in paths
+    }
