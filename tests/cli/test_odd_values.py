@@ -105,7 +105,7 @@ def test_no_value_of_any_parameter_is_more_than_refused(
             assert ended.status == 0 or ended.err.strip(), line
 
 
-@pytest.mark.parametrize("command", ["where", "dead-letters show", "unstarted show", "erase"])
+@pytest.mark.parametrize("command", ["where", "dead-letters show", "unstarted show"])
 def test_an_id_that_no_message_can_have_is_wrong_use(
     command: str, moto_stack: Stack, actonce: Actonce
 ) -> None:

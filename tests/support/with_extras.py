@@ -42,7 +42,6 @@ WORDS = {
     "audit": "records",
     "audit package": "--to package",
     "audit page": "records/audit",
-    "audit verify": "records/audit",
     "collect": "--day 2026-01-31 --to collected",
     "backfill": "archive.jsonl --message-id id",
     "demo": "--messages 1",
@@ -59,7 +58,6 @@ WORDS = {
     "list": "",
     "console": "--no-browser",
     "where": "m-1",
-    "erase": "m-1",
     "dead-letters": "list",
     "unstarted": "list",
 }
