@@ -173,14 +173,17 @@ def uncovered(
         days = (max(since, known + timedelta(days=1)), until)
         said = f"is after {as_text(horizon.as_of)}, as of which was asked, "
         found.append((days, f"{said}so nothing was looked at."))
+        until = known
+    # Of the day that is not over, or two of them for an hour, there may be no file yet.
+    begun = {day_of(horizon.over + days * DAY_MS) for days in (0, 1)}
+    nothing = absent(every_day | begun, since, until)
     over = day_of(max(horizon.over, DAY_MS) - 1)
     until, last = min(until, over), min(max(every_day), over)
-    nothing = absent(every_day, since, until)
     found += [(days, "no stream has a file, so nothing was looked at.") for days in nothing]
-    begun = {one.day for one in listing.unread if one.reason == UNFINISHED_EXPORT and one.day}
+    exporting = {one.day for one in listing.unread if one.reason == UNFINISHED_EXPORT and one.day}
     said = "an export of the effects has no manifest-summary.json, so it was not read: "
     said += "let it end, or remove it."
-    found += [((day, day), said) for day in begun if since <= day <= until]
+    found += [((day, day), said) for day in exporting if since <= day <= until]
     for stream in ("sent", *WITNESSES):
         have = listing.seen_on(stream)
         if (by_word and stream == "effects") or (not have and stream == "sent"):
