@@ -347,12 +347,11 @@ def changed_files(changed: Mapping[str, str]) -> str:
     """That files by which days were judged are others now, and what to do."""
     said = {"changed": "has changed", "gone": "is gone", "come": "has come"}
     (first, what), number = min(changed.items()), len(changed)
-    files = f"{first} {said[what]}" if number == 1 else f"{number:,} files, as {first} ({what}),"
-    verb = "" if number == 1 else " are others"
-    return (
-        f"{files}{verb} since their days were judged: look at them, and accept what is there with "
-        "--from-raw."
-    )
+    if number == 1:
+        found = f"{first} {said[what]} since its day was judged"
+    else:
+        found = f"{number:,} files are others since their days were judged, {first} ({what}) first"
+    return f"{found}: look, and accept what is there with --from-raw."
 
 
 _TOLD_IN_SENTENCE: Final = 3
