@@ -44,7 +44,9 @@ def judge(  # noqa: C901 - one verdict after the other
     check &= len(of("effects")) == len(history)
     if check or len(effects) > 1:
         return "effect_check" if check else "performed_again", True
-    if gone and not by_hand:
+    # Of an execution that ended at midnight the effect may be the next day's, by another clock.
+    may_be_there = run is not None and now - last <= timedelta(minutes=1)
+    if gone and not by_hand and not may_be_there:
         return "lost", True
     if effects and _contradicts(run, letter, runs, letters, of):
         return "contradiction", True

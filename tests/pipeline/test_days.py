@@ -61,7 +61,9 @@ def test_a_day_run_again_takes_the_place_of_that_day_and_leaves_others_alone(
     summary = audited(spark, root, day=DAY)
     assert summary["messages"] == 0
     assert summary["sentence"] == (
-        "There was no message. This is not the whole answer. "
+        "There was no message. This is not the whole answer. 5 files are others since their days "
+        f"were judged, dead_letters/dt={DAY}/records.jsonl (gone) first: look, and accept what is "
+        "there with --from-raw. "
         f"{DAY}: no stream has a file, so nothing was looked at."
     )
     assert summary["exit_status"] == 3

@@ -65,6 +65,18 @@ def test_effects_are_missed_on_days_that_are_over() -> None:
     assert said.startswith("2026-02-01: effects is missing")
 
 
+def test_a_day_that_has_not_begun_is_not_looked_at() -> None:
+    later = DATE + timedelta(days=4)
+
+    def caveats(over: int) -> list[str]:
+        found = uncovered(Listing(FILES, (), ms(0)), (later, later), Horizon(over, over, over))
+        return [said for _, said in found]
+
+    assert caveats(ms(72)) == caveats(ms(96)) == []
+    for over in (0, ms(48), ms(120)):
+        assert caveats(over) == ["2026-02-04: no stream has a file, so nothing was looked at."]
+
+
 @pytest.mark.parametrize(
     ("over", "days"),
     [(0, []), (ms(24), []), (ms(48), [DATE, NEXT]), (ms(72), [DATE, NEXT])],

@@ -47,7 +47,12 @@ def histories() -> st.SearchStrategy[list[list[Record]]]:
     of a day that is not over."""
     seconds = (0, 0.001, 1, 299.999, 300, 300.001, 900)
     times = st.sampled_from(
-        [*(at(86_400 - 1200 + one) for one in seconds), at(0, NEXT_DAY), at(900, NEXT_DAY)]
+        [
+            *(at(86_400 - 1200 + one) for one in seconds),
+            at(86_399),
+            at(0, NEXT_DAY),
+            at(900, NEXT_DAY),
+        ]
     )
     kinds = st.one_of(
         [st.sampled_from([kind for kind in KINDS if kind[0] == stream]) for stream in STREAMS]

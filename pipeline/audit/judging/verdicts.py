@@ -45,7 +45,8 @@ What is there is told at once; that something is missing (`lost`, refused by sil
 nobody asked for), only of messages whose last record is of a day that is over: see `horizon`.
 
 Clocks: records of one execution, or of one dead letter, are compared with each other; an effect's
-only with the decision of a person, which takes longer than clocks differ.
+only with the decision of a person, which takes longer than clocks differ. An execution that ended
+in the last minute of a day without an effect is not judged before the next day is over.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -67,6 +68,7 @@ NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""
 _HALVES: Final = (1, 2)  # of a fingerprint
 _STATES: Final = 8  # a state's rank fits below its time
+_CLOCKS_DIFFER_MS: Final = 60_000
 _QUEUE_HOLDS_MS: Final = 14 * 86_400_000  # the longest retention of SQS
 _MOST_INTERVALS: Final = 100  # of a stream, in SQL
 
@@ -348,7 +350,8 @@ def _verdict(coverage: Coverage, horizon: Horizon, grace_ms: int) -> list[tuple[
         f"NOT {ended} AND settled AND ({closed} OR {silence}) AS gone",
         (
             f"{saw_effects} AND {coverage.saw('executions', 'seen_until')} "
-            f"AND ({closed} OR {silence_tells}) AND NOT {by_hand} AS witnessed"
+            f"AND (({closed} AND last_at < {horizon.over - _CLOCKS_DIFFER_MS}) "
+            f"OR (NOT {closed} AND {silence_tells})) AND NOT {by_hand} AS witnessed"
         ),
         (
             f"NOT {ended} AND execution IS NULL AND suppressed > 0 AND started = 0 "

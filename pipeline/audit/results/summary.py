@@ -173,14 +173,17 @@ def uncovered(
         days = (max(since, known + timedelta(days=1)), until)
         said = f"is after {as_text(horizon.as_of)}, as of which was asked, "
         found.append((days, f"{said}so nothing was looked at."))
+        until = known
+    # Of the day that is not over, or two of them for an hour, there may be no file yet.
+    begun = {day_of(horizon.over + days * DAY_MS) for days in (0, 1)}
+    nothing = absent(every_day | begun, since, until)
     over = day_of(max(horizon.over, DAY_MS) - 1)
     until, last = min(until, over), min(max(every_day), over)
-    nothing = absent(every_day, since, until)
     found += [(days, "no stream has a file, so nothing was looked at.") for days in nothing]
-    begun = {one.day for one in listing.unread if one.reason == UNFINISHED_EXPORT and one.day}
+    exporting = {one.day for one in listing.unread if one.reason == UNFINISHED_EXPORT and one.day}
     said = "an export of the effects has no manifest-summary.json, so it was not read: "
     said += "let it end, or remove it."
-    found += [((day, day), said) for day in begun if since <= day <= until]
+    found += [((day, day), said) for day in exporting if since <= day <= until]
     for stream in ("sent", *WITNESSES):
         have = listing.seen_on(stream)
         if (by_word and stream == "effects") or (not have and stream == "sent"):
@@ -344,12 +347,11 @@ def changed_files(changed: Mapping[str, str]) -> str:
     """That files by which days were judged are others now, and what to do."""
     said = {"changed": "has changed", "gone": "is gone", "come": "has come"}
     (first, what), number = min(changed.items()), len(changed)
-    files = f"{first} {said[what]}" if number == 1 else f"{number:,} files, as {first} ({what}),"
-    verb = "" if number == 1 else " are others"
-    return (
-        f"{files}{verb} since their days were judged: look at them, and accept what is there with "
-        "--from-raw."
-    )
+    if number == 1:
+        found = f"{first} {said[what]} since its day was judged"
+    else:
+        found = f"{number:,} files are others since their days were judged, {first} ({what}) first"
+    return f"{found}: look, and accept what is there with --from-raw."
 
 
 _TOLD_IN_SENTENCE: Final = 3

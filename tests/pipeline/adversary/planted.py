@@ -151,6 +151,13 @@ def _named_as_results_are(root: Path) -> None:
         put(root, name, "records.jsonl", SECOND)
 
 
+def _quarantine_of_one_s_own(root: Path) -> None:
+    healthy(root)
+    (root / "quarantine").mkdir()
+    (root / "quarantine" / "part-0.json").write_bytes(SECOND)
+    (root / "summary.json").write_text('{"exit_status": 0}')
+
+
 def _no_utf8_in_a_name(root: Path) -> None:
     healthy(root)
     folder = root / "effects" / f"dt={DAY}"
@@ -363,6 +370,24 @@ CASES = {
     "an export that has not ended":
         Case(3, effects("AWSDynamoDB/1/data/x.jsonl", SECOND), "has no manifest-summary.json"),
     "a hidden file": Case(3, effects(".records.jsonl", SECOND), UNREAD),
+    "a file named as another's checksum": Case(3, effects(".records.jsonl.crc", SECOND), UNREAD),
+    "a quarantine that no audit wrote": Case(3, _quarantine_of_one_s_own, UNREAD),
+    "an effect that is named as a book":
+        Case(1, effects("book.jsonl", lines(effect("one", at(70), "book-1")))),
+    "an effect in a message of Logs that is only a trial":
+        Case(3, effects("control.jsonl", json.dumps({
+            "messageType": "CONTROL_MESSAGE", "logEvents": [{"message": SECOND.decode()}],
+        }).encode()), UNREAD),
+    "an effect in an export's list of files":
+        Case(3, well(files=[
+            ("effects", "AWSDynamoDB/1/manifest-summary.json", b"{}"),
+            ("effects", "AWSDynamoDB/1/manifest-files.json", SECOND),
+        ]), UNREAD),
+    "records of two stacks":
+        Case(2, well(files=[("executions", "others.jsonl", b"".join(
+            event(name, "RUNNING", stateMachineArn=arn, input="{}")
+            for name, arn in (("a", "arn:1"), ("b", "arn:2"))
+        ))]), "two stacks"),
     "a folder of no day":
         Case(3, well(files=[("effects", "records.jsonl", SECOND, "2026-02-30")]), UNREAD),
     "a misnamed folder named as the results are": Case(3, _named_as_results_are, UNREAD),
