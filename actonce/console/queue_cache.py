@@ -168,11 +168,6 @@ class QueueCache(Generic[E]):
             self.scan()
         self.wait(A_MOMENT)
 
-    def expire(self) -> None:
-        """Have the next `refresh` read."""
-        with self._lock:
-            self._due = self._clock()
-
     def scan(self, *, after_this: bool = False) -> None:
         """Begin to read, unless somebody reads already.
 

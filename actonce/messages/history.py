@@ -22,7 +22,10 @@ from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.literals import ExecutionStatusType
-    from mypy_boto3_stepfunctions.type_defs import ExecutionListItemTypeDef
+    from mypy_boto3_stepfunctions.type_defs import (
+        ExecutionListItemTypeDef,
+        PaginatorConfigTypeDef,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,7 @@ def ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, tuple[str,
     is known.
     """
     found: dict[str, tuple[str, datetime]] = {}
-    read = {"MaxItems": max(1_000, 2 * len(arns)), "PageSize": 1_000}
+    read: "PaginatorConfigTypeDef" = {"MaxItems": max(1_000, 2 * len(arns)), "PageSize": 1_000}
     with contextlib.suppress(ClientError, BotoCoreError):
         for status in ENDED_UNDECIDED if stack.ledger_table is None and arns else ():
             for page in stack.stepfunctions.get_paginator("list_executions").paginate(

@@ -429,10 +429,11 @@ def test_of_an_execution_that_ended_undecided_no_letter_waits(
 def test_of_as_many_executions_as_have_a_letter_it_is_known_whether_they_ended(
     moto_stack: Stack, stepfunctions: Stubber
 ) -> None:
-    item = {"stateMachineArn": STATE_MACHINE, "startDate": START, "status": "ABORTED"}
-    item |= {"stopDate": datetime.now(UTC)}
+    item: dict[str, Any] = {"stateMachineArn": STATE_MACHINE, "startDate": START}
+    item |= {"status": "ABORTED", "stopDate": datetime.now(UTC)}
     items = [item | {"executionArn": f"{ARN}-{n}", "name": f"m-{n}"} for n in range(1_200)]
-    pages = [{"executions": items[:1_000], "nextToken": "x"}, {"executions": items[1_000:]}]
+    pages: list[dict[str, Any]] = [{"executions": items[:1_000], "nextToken": "x"}]
+    pages.append({"executions": items[1_000:]})
     for page in ({"executions": []}, *pages, {"executions": []}):
         stepfunctions.add_response("list_executions", page)
     arns = [one["executionArn"] for one in items]

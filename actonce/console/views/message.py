@@ -71,7 +71,7 @@ def log(context: Context, request: ViewRequest) -> Response:
         context.with_log.pop(old, None)
     if told.conflicts and not any(one.is_conflict for one in story.unstarted):
         # The log has a conflict that was not found in UnstartedQueue.
-        context.unstarted.expire()
+        context.unstarted.scan()  # for which the story waits a moment
         story = _story(context, request)
     return _page(context, "message_now.html.j2", request, story)
 
