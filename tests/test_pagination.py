@@ -232,7 +232,7 @@ LISTINGS: dict[Site, Listing | str] = {
         both=["a", "b"],
     ),
     ("actonce/messages/history.py", "ended_undecided", "list_executions"): (
-        "The newest thousand of each status: the letter of an older one counts as waiting."
+        "Twice as many as there are letters: the letter of an older one counts as waiting."
     ),
     ("actonce/messages/recent.py", "_listed", "list_executions"): listing(
         *map(execution, "ab"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from actonce.console.cache import Cache
 from actonce.console.jobs import Jobs
-from actonce.console.queue_cache import OpenForms, QueueCache, QueueState
+from actonce.console.queue_cache import QueueCache, QueueState
 from actonce.console.read_only import make_clients
 from actonce.console.templating import environment
 from actonce.messages.dead_letters import DeadLetter
@@ -79,9 +79,8 @@ class Context:
         job_waits: the same for a job.
 
     Attributes:
-        letters: what lies in DeadLetterQueue.
+        letters: what lies in DeadLetterQueue, and its forms.
         unstarted: what lies in UnstartedQueue.
-        forms: what each form that can be sent asks about.
         is_replaced: whether the stack was deleted or replaced since.
         counts: messages of each queue, in flight or not.
         stopped: see `StoppedMessages`.
@@ -110,7 +109,6 @@ class Context:
         """Whether a ledger or a lease stands in the state machine's place."""
         self.letters = QueueCache(self._read_letters)
         self.unstarted = QueueCache(self._read_unstarted)
-        self.forms = OpenForms()
         self.counts = Cache(self._count, COUNTS_SECONDS)
         self.ended = EndedMessages()
         self.status = Cache(

@@ -31,10 +31,7 @@ SMALL: Final = 500
 """Messages; a queue of more is not read again unless somebody asks."""
 
 KEPT: Final = 100
-"""Most forms that can be sent; opening one more closes the oldest."""
-
-MOST_ENTRIES: Final = 40_000
-"""Of all these forms together; of the newest, however many it has."""
+"""Most forms of a queue that can be sent; opening one more closes the oldest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +77,52 @@ class QueueState(Generic[E]):
         return is_whole and not self.latest.is_old
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a form asks about: these entries, and nothing else.
+
+    Attributes:
+        entries: without their messages.
+        at: when they were read (UTC).
+        kind: all entries of this kind were meant, and the queue was read whole; None: each of them.
+    """
+
+    entries: Sequence[Any]
+    at: datetime
+    kind: Mapping[str, str] | None = None
+
+
+class OpenForms:
+    """What was shown with each form that can be sent, by the form's key; for threads as well."""
+
+    def __init__(self) -> None:
+        self._forms: dict[str, Shown] = {}
+
+    def open(self, shown: Shown) -> str:
+        """The key of a new form."""
+        key = secrets.token_urlsafe(16)
+        self._forms[key] = shown
+        for old in list(self._forms)[:-KEPT]:
+            self.close(old)
+        return key
+
+    def shown(self, key: str) -> Shown | None:
+        """What the form asks about; None: it was sent, or too many were opened since."""
+        return self._forms.get(key)
+
+    def alone(self, wanted: Callable[[Any], bool]) -> tuple[str, Shown] | None:
+        """The newest open form, with its key, that asks about one entry alone, a wanted one."""
+        newest = reversed(list(self._forms.items()))
+        alone = ((key, one) for key, one in newest if len(one.entries) == 1)
+        return next((form for form in alone if wanted(form[1].entries[0])), None)
+
+    def close(self, key: str) -> None:
+        """The form was sent."""
+        self._forms.pop(key, None)
+
+
 class QueueCache(Generic[E]):
-    """The newest listing of one queue.
+    """The newest listing of one queue, and the forms that ask about what lies there.
 
     Args:
         read: reads the whole queue; now and then it calls its argument with how many it has read.
@@ -94,6 +135,7 @@ class QueueCache(Generic[E]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._read, self._clock = read, clock
+        self.forms = OpenForms()
         self._lock = threading.Lock()
         self._latest: QueueListing[E] | None = None
         self._thread: threading.Thread | None = None
@@ -125,11 +167,6 @@ class QueueCache(Generic[E]):
         if is_due and may:
             self.scan()
         self.wait(A_MOMENT)
-
-    def expire(self) -> None:
-        """Have the next `refresh` read."""
-        with self._lock:
-            self._due = self._clock()
 
     def scan(self, *, after_this: bool = False) -> None:
         """Begin to read, unless somebody reads already.
@@ -172,55 +209,3 @@ class QueueCache(Generic[E]):
     def _tell(self, number: int) -> None:
         with self._lock:
             self._so_far = number
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What a form asks about: these entries, and nothing else.
-
-    Attributes:
-        entries: without their messages.
-        at: when they were read (UTC).
-        kind: all entries of this kind were meant, and the queue was read whole; None: each of them.
-    """
-
-    entries: Sequence[Any]
-    at: datetime
-    kind: Mapping[str, str] | None = None
-
-
-class OpenForms:
-    """What was shown with each form that can be sent, by the form's key."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._forms: dict[str, Shown] = {}
-
-    def open(self, shown: Shown) -> str:
-        """The key of a new form."""
-        key = secrets.token_urlsafe(16)
-        with self._lock:
-            self._forms[key] = shown
-            while len(self._forms) > KEPT or (
-                len(self._forms) > 1
-                and sum(len(one.entries) for one in self._forms.values()) > MOST_ENTRIES
-            ):
-                del self._forms[next(iter(self._forms))]
-        return key
-
-    def shown(self, key: str) -> Shown | None:
-        """What the form asks about; None: it was sent, or too many were opened since."""
-        with self._lock:
-            return self._forms.get(key)
-
-    def alone(self, wanted: Callable[[Any], bool]) -> tuple[str, Shown] | None:
-        """The newest open form, with its key, that asks about one entry alone, a wanted one."""
-        with self._lock:
-            newest = list(reversed(self._forms.items()))
-        alone = ((key, one) for key, one in newest if len(one.entries) == 1)
-        return next((form for form in alone if wanted(form[1].entries[0])), None)
-
-    def close(self, key: str) -> None:
-        """The form was sent."""
-        with self._lock:
-            self._forms.pop(key, None)

@@ -224,10 +224,10 @@ def look(
     newest = of_each_message(letters)
     ends = ended_undecided(stack, {arn for one in newest if (arn := one.execution_arn)})
     for number, one in enumerate(newest):
-        end = ends.get(str(one.execution_arn))
+        status, at = ends.get(str(one.execution_arn), (None, None))
         # Not of a letter that was posted since: both times are Step Functions' own.
-        if end is not None and one.posted_at <= timestamp(end.stopped_at or end.started_at):
-            newest[number] = replace(one, ended=end.status.lower())
+        if status and at and one.posted_at <= timestamp(at):
+            newest[number] = replace(one, ended=status.lower())
     wait = [one for one in newest if one.ended in (None, narrowing.kind.get("reason"))]
     chosen = narrowing.of(one for one in wait if one.entry in matching)
     left_out = [one for one in newest if one.ended is not None and one not in wait]

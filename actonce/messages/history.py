@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
@@ -22,6 +22,10 @@ from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.literals import ExecutionStatusType
+    from mypy_boto3_stepfunctions.type_defs import (
+        ExecutionListItemTypeDef,
+        PaginatorConfigTypeDef,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,22 +153,30 @@ def find_execution_of(stack: Stack, message_id: str) -> Execution | None:
     return find_execution(stack, execution_name(message_id))
 
 
-def ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, Execution]:
-    """Which of these executions ended before anybody had decided: nothing of them waits.
+def ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, tuple[str, datetime]]:
+    """Which of these executions ended before anybody had decided, how and when: nothing waits.
 
-    Of each status the newest 1,000 are read. Where they may not be, none is known.
+    Of each status the newest are read, 1,000 or twice as many as these. Where they may not be, none
+    is known.
     """
-    found: dict[str, Execution] = {}
-    with contextlib.suppress(ClientError):
+    found: dict[str, tuple[str, datetime]] = {}
+    read: "PaginatorConfigTypeDef" = {"MaxItems": max(1_000, 2 * len(arns)), "PageSize": 1_000}
+    with contextlib.suppress(ClientError, BotoCoreError):
         for status in ENDED_UNDECIDED if stack.ledger_table is None and arns else ():
-            answer = stack.stepfunctions.list_executions(
-                stateMachineArn=stack.state_machine, statusFilter=status, maxResults=1000
-            )
-            for arn, name in ((o["executionArn"], o["name"]) for o in answer["executions"]):
-                one = find_execution(stack, name, arn) if arn in arns else None
-                if one and one.status in ENDED_UNDECIDED and one.outcome is None:
-                    found[arn] = one
+            for page in stack.stepfunctions.get_paginator("list_executions").paginate(
+                stateMachineArn=stack.state_machine, statusFilter=status, PaginationConfig=read
+            ):
+                for one in page["executions"]:
+                    arn = one["executionArn"]
+                    if arn in arns and not (status == "FAILED" and _is_rejected(stack, one)):
+                        found[arn] = (status, one.get("stopDate", one["startDate"]))
     return found
+
+
+def _is_rejected(stack: Stack, listed: "ExecutionListItemTypeDef") -> bool:
+    """Whether a person rejected what failed, which the list does not tell."""
+    one = find_execution(stack, listed["name"], listed["executionArn"])
+    return one is not None and one.outcome is not None
 
 
 def steps(events: Sequence[Event]) -> list[Step]:

@@ -56,8 +56,9 @@ class Executions:
         failed: failed or timed out before anybody had decided, and can still be continued; of the
             newest `MOST_LOOKED_UP` of each, for only its error tells one from what a person
             rejected.
-        letters: of the aborted and the failed, as many of each: those with a dead letter that
-            nobody decided on. It is still in the queue, and nothing of it waits.
+        letters: dead letters of the aborted and the failed that nobody decided on. They are still
+            in the queue, and nothing of them waits. Of as many of each their histories tell; of the
+            others are those for which nothing runs.
     """
 
     at_work: Count
@@ -272,10 +273,13 @@ def _executions(
     looked_at = [one for each in pages for one in each.messages]
     failed = [stack.execution_arn(one.name) for one in looked_at if one.state in BROKEN_OFF]
     stopped = [one["executionArn"] for one in aborted[: min(continued, MOST_LOOKED_UP)]]
+    is_more = any(one.cursor is not None for one in pages)
     ended = sum(_has_letter(stack, arn, since) for arn in stopped + failed) if letters() else 0
+    if not more:  # what does not run waits for nobody: it is of those that were not looked at
+        unread = letters() if more_aborted or is_more else continued - len(stopped)
+        ended += min(unread, max(0, letters() - ended - len(running)))
     waiting = max(0, letters() - ended)
     beyond = 0 if more else max(0, waiting - old)
-    is_more = any(one.cursor is not None for one in pages)
     return Executions(
         at_work=Count(max(0, young - beyond), more and not old),
         retrying=Count(max(0, old - waiting), more),

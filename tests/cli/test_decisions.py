@@ -15,7 +15,7 @@ from botocore.stub import ANY, Stubber
 
 from actonce.messages.dead_letters import is_of_last, letter_of
 from actonce.messages.filters import Narrowing
-from actonce.messages.history import ENDED_UNDECIDED
+from actonce.messages.history import ENDED_UNDECIDED, ended_undecided
 from actonce.operate.decisions.answers import DecisionEnd, Unsure
 from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision, decisions_on
@@ -417,7 +417,7 @@ def test_of_an_execution_that_ended_undecided_no_letter_waits(
         for one in ENDED_UNDECIDED:
             found = [item] if one == status else []
             stepfunctions.add_response("list_executions", {"executions": found})
-            if found:
+            if found and status == "FAILED":  # as what a person rejected is, too
                 stepfunctions.add_response("describe_execution", described)
     waiting = letters(moto_stack)
     assert [one.ended for one in waiting.entries] == ([] if state else [None])
@@ -426,11 +426,30 @@ def test_of_an_execution_that_ended_undecided_no_letter_waits(
     assert [one.kind["reason"] for one in chosen] == ([state] if state else [])
 
 
-def test_where_no_executions_may_be_listed_every_letter_is(
+def test_of_as_many_executions_as_have_a_letter_it_is_known_whether_they_ended(
     moto_stack: Stack, stepfunctions: Stubber
 ) -> None:
+    item: dict[str, Any] = {"stateMachineArn": STATE_MACHINE, "startDate": START}
+    item |= {"status": "ABORTED", "stopDate": datetime.now(UTC)}
+    items = [item | {"executionArn": f"{ARN}-{n}", "name": f"m-{n}"} for n in range(1_200)]
+    pages: list[dict[str, Any]] = [{"executions": items[:1_000], "nextToken": "x"}]
+    pages.append({"executions": items[1_000:]})
+    for page in ({"executions": []}, *pages, {"executions": []}):
+        stepfunctions.add_response("list_executions", page)
+    arns = [one["executionArn"] for one in items]
+    assert list(ended_undecided(moto_stack, arns)) == arns
+
+
+@pytest.mark.parametrize("operation", ["list_executions", "describe_execution"])
+def test_where_executions_may_not_be_read_every_letter_is_listed(
+    moto_stack: Stack, stepfunctions: Stubber, operation: str
+) -> None:
     post(moto_stack, "m-1", execution_arn=ARN)
-    stepfunctions.add_client_error("list_executions", "AccessDenied")
+    if operation == "describe_execution":
+        item = {"executionArn": ARN, "stateMachineArn": STATE_MACHINE, "startDate": START}
+        failed = item | {"name": "m-1", "status": "FAILED"}
+        stepfunctions.add_response("list_executions", {"executions": [failed]})
+    stepfunctions.add_client_error(operation, "AccessDenied")
     assert [one.ended for one in letters(moto_stack).entries] == [None]
 
 

@@ -153,6 +153,30 @@ def test_the_letter_of_what_ended_undecided_does_not_wait_for_a_decision(
 
 
 @pytest.mark.parametrize(
+    ("aborted", "running", "waiting"),
+    [
+        (MOST_LOOKED_UP + 2, 0, 0),
+        (MOST_LOOKED_UP + 2, 1, 1),
+        # Of what was not looked at nobody knows whether it has a letter.
+        (MOST_LOOKED_UP + 2, 2, 2),
+        (MOST_LOOKED_UP, 0, 2),
+    ],
+)
+def test_letters_for_which_nothing_runs_are_of_those_aborted_that_were_not_looked_at(
+    stack: Stack, aborted: int, running: int, waiting: int
+) -> None:
+    for _ in range(MOST_LOOKED_UP + 2):
+        stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="{}")
+    stopped = [execution(60, "ABORTED")] * aborted
+    history = history_of(*LETTER_POSTED, start=NOW - timedelta(days=1))
+    with answering(stack, [execution(3_600)] * running, stopped) as answers:
+        for _ in range(MOST_LOOKED_UP):
+            answers.add_response("get_execution_history", {"events": history})
+        found = status(stack, NOW)
+    assert (found.not_seen, found.waiting_for_decision) == ({}, waiting)
+
+
+@pytest.mark.parametrize(
     ("errors", "more", "failed", "waits_for"),
     [
         (["RejectedByOperator", "States.Timeout"], False, Count(1), "person"),

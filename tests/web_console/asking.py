@@ -173,7 +173,7 @@ class Client:
         for one in (shared.counts, shared.status, shared.is_replaced, shared.stopped):
             one.expire()
         for queue in (shared.letters, shared.unstarted):
-            queue.expire()
+            queue._due = 0.0
 
     def finish(self) -> None:
         """Wait until nothing is under way, and what is read after it has been read."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from actonce.console import queue_cache as module
+from actonce.console.jobs import Job
 from actonce.console.queue_cache import (
     FRESH_SECONDS,
     KEPT,
@@ -18,10 +19,9 @@ from actonce.console.queue_cache import (
     Shown,
 )
 from actonce.messages.filters import Listing
-from actonce.operate.decisions.deciding import decide
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
-from tests.support.queues import dead, post
+from tests.support.queues import dead, decide_shown, post
 from tests.web_console.conftest import Open
 from tests.web_console.stacks import rejected, unstart
 
@@ -96,20 +96,13 @@ def test_a_small_queue_is_read_again_while_somebody_looks_whatever_its_count(
         assert read.number == expected, (clock, count)
 
 
-def test_a_form_asks_about_what_it_showed_until_it_is_sent_or_too_many_are_open(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_form_asks_about_what_it_showed_until_it_is_sent_or_too_many_are_open() -> None:
     forms = OpenForms()
     keys = [forms.open(Shown([number] * 6, NOW)) for number in range(KEPT + 2)]
     assert len(set(keys)) == len(keys)
     assert [forms.shown(key) is None for key in keys] == [True] * 2 + [False] * KEPT
     forms.close(keys[-1])
     assert forms.shown(keys[-1]) is None
-    monkeypatch.setattr(module, "MOST_ENTRIES", 14)
-    keys = [forms.open(Shown([number] * 6, NOW)) for number in range(3)]
-    assert [forms.shown(key) is None for key in keys] == [True, False, False]
-    longest = forms.open(Shown(["a"] * 99, NOW))
-    assert [forms.shown(key) is None for key in (*keys, longest)] == [True] * 3 + [False]
 
 
 def test_what_is_no_letter_and_older_letters_are_counted(ledger: Stack, console: Open) -> None:
@@ -135,7 +128,7 @@ def test_what_was_decided_elsewhere_is_gone_and_what_is_new_is_there_although_th
     client = console(ledger)
     for path in ("/", "/dead-letters", "/unstarted", "/messages"):
         assert "-a" in client.get(path).text, path
-    assert decide(ledger, "m-a", "reject", "by the command line").decided
+    assert decide_shown(ledger, "m-a", "reject", "by the command line").decided
     rejected(ledger, "m-b")
     purge(ledger, "unstarted_queue", sent_back)
     entry = unstart(ledger, '{"message_id": "u-b"}', "too_large")
@@ -196,7 +189,40 @@ def test_another_form_is_not_needed_for_the_same_letter_until_it_was_sent(
     assert client.post("/dead-letters/decide", key=key, action="retry").headers["location"] == (
         "/jobs/1"
     )
-    assert client.context.forms.shown(key) is None
+    assert client.context.letters.forms.shown(key) is None
+
+
+def test_a_key_is_of_one_queues_forms(ledger: Stack, console: Open) -> None:
+    rejected(ledger)
+    unstart(ledger, "{")
+    client = console(ledger)
+    for path, action, other, others in (
+        ("/dead-letters", "reject", "/unstarted", "discard"),
+        ("/unstarted", "discard", "/dead-letters", "reject"),
+    ):
+        (key,) = client.get(f"{path}/decide", action=action, scope="all").fields["key"]
+        for ask in (client.get, client.post):
+            answer = ask(f"{other}/decide", action=others, key=key, note="why")
+            assert (answer.status, len(answer.problems)) == (410, 1), answer.problems
+
+
+def test_of_two_clicks_at_once_neither_says_that_nothing_was_done(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rejected(ledger)
+    client = console(ledger)
+    form = {"key": client.get("/message/now", id="m-1").fields["key"], "action": "retry"}
+    looks, jobs = iter(["the first click"]), client.context.jobs
+    look = jobs.begun_with
+
+    def look_and_be_overtaken(key: str) -> Job | None:
+        begun = look(key)
+        if next(looks, None):
+            client.post("/dead-letters/decide", **form)
+        return begun
+
+    monkeypatch.setattr(jobs, "begun_with", look_and_be_overtaken)
+    assert client.post("/dead-letters/decide", **form).headers.get("location") == "/jobs/1"
 
 
 def test_of_an_earlier_attempt_no_letter_is_shown_as_the_one_that_waits(
@@ -206,7 +232,7 @@ def test_of_an_earlier_attempt_no_letter_is_shown_as_the_one_that_waits(
     rejected(ledger)
     client = console(ledger)
     monkeypatch.setattr(module, "SMALL", 0)
-    assert decide(ledger, "m-1", "retry").decided
+    assert decide_shown(ledger, "m-1", "retry").decided
     dead(ledger, "m-1", 1, reason="outcome_unknown")
     ledger.dynamodb.update_item(
         TableName=ledger.fingerprints_table,

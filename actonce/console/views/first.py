@@ -70,7 +70,6 @@ def _waiting(context: Context) -> dict[str, Any]:
 def _queue(context: Context, name: QueueName) -> dict[str, Any]:
     state, count = context.refresh(name), context.count(name)
     latest = state.latest
-    has_changed = latest is not None and count is not None and count != latest.messages
     groups = [] if latest is None else grouped(latest.entries)
     return {
         "path": name.replace("_", "-"),
@@ -79,6 +78,5 @@ def _queue(context: Context, name: QueueName) -> dict[str, Any]:
         "latest": latest,
         # The longest waiting kind first: what has waited longest is the worst.
         "groups": sorted(groups, key=lambda group: group.oldest),
-        "has_changed": has_changed,
         "is_sure": state.is_sure(count) and not context.is_replaced.get().value,
     }

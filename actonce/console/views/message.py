@@ -71,7 +71,7 @@ def log(context: Context, request: ViewRequest) -> Response:
         context.with_log.pop(old, None)
     if told.conflicts and not any(one.is_conflict for one in story.unstarted):
         # The log has a conflict that was not found in UnstartedQueue.
-        context.unstarted.expire()
+        context.unstarted.scan()  # for which the story waits a moment
         story = _story(context, request)
     return _page(context, "message_now.html.j2", request, story)
 
@@ -203,9 +203,7 @@ def _form(context: Context, story: Story) -> Form | None:
     """
     row = story.row or {}
 
-    def is_it(letter: Any) -> bool:
-        if not isinstance(letter, DeadLetter):
-            return False
+    def is_it(letter: DeadLetter) -> bool:
         if story.execution is not None:
             is_last = letter.execution_arn == story.execution.arn
             return is_last and is_of_last(letter, story.dead_letters)
@@ -217,10 +215,10 @@ def _form(context: Context, story: Story) -> Form | None:
         return None
     found = next((one for one in latest.entries if is_it(one)), None)
     if found is None:
-        form = context.forms.alone(is_it) if latest.held_elsewhere else None
+        form = context.letters.forms.alone(is_it) if latest.held_elsewhere else None
         return form and (form[0], form[1].entries[0], form[1].at)
-    form = context.forms.alone(lambda one: one.entry == found.entry)
-    key = form[0] if form else context.forms.open(Shown([found], latest.at))
+    form = context.letters.forms.alone(lambda one: one.entry == found.entry)
+    key = form[0] if form else context.letters.forms.open(Shown([found], latest.at))
     return key, found, latest.at
 
 
