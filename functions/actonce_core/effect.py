@@ -117,12 +117,12 @@ def answer(
         return {"performed": found is not None, "effect": _small(found)}
     if operation == "perform":
         request = {**message, "attempt": event["attempt"]} if "attempt" in event else message
-        before = _tasks_at_work()
+        before = _threads_at_work()
         try:
             return {"performed": True, "effect": _small(_perform(effect, request, fence))}
         except BaseException as error:
-            if left := _tasks_at_work() - before:
-                _end_process({ident for ident, _ in left}, message["message_id"], error)
+            if left := _threads_at_work() - before:
+                _end_process(left, message["message_id"], error)
             raise
     raise ValueError(f"event: 'operation' is {operation!r}, expected 'perform' or 'find'")
 
@@ -142,7 +142,7 @@ def _perform(
         raise OutcomeUnknown(f"{type(error).__name__}: {error}") from error
 
 
-def _tasks_at_work() -> set[tuple[int, FrameType]]:
+def _threads_at_work() -> set[tuple[int, FrameType]]:
     """Each thread's ident and outermost frame, in a pool that of its task, if it is at work.
 
     Empty outside of Lambda, and in a thread beside others. Not idents alone: one becomes another
@@ -167,13 +167,15 @@ def _is_worker(frame: FrameType) -> bool:
     return where == ("concurrent.futures.thread", "_worker")
 
 
-def _end_process(threads: set[int], message_id: str, error: BaseException) -> NoReturn:
+def _end_process(
+    left: set[tuple[int, FrameType]], message_id: str, error: BaseException
+) -> NoReturn:
     """End the process, for Lambda to throw its sandbox away."""
     line = {
         "level": "ERROR",
         "message": "perform has left threads at work, so this process ends",
         "message_id": message_id,
-        "threads": [one.name for one in threading.enumerate() if one.ident in threads],
+        "threads": [one.name for one in threading.enumerate() if one.ident in dict(left)],
         "error": f"{type(error).__name__}: {error}",
     }
     try:
