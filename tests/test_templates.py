@@ -10,6 +10,7 @@ import boto3
 import pytest
 
 import consumer
+from actonce.messages.own_effects import Attributes
 from actonce.stack.sources import version, version_of
 from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
 from actonce_core.batch import LARGEST_BATCH
@@ -409,6 +410,17 @@ def test_only_a_keys_arn_is_taken(file: Path) -> None:
     for good in ("", KEY, KEY.replace("arn:aws:", "arn:aws-us-gov:").replace("key/", "key/mrk-")):
         assert re.search(pattern, good)
     for bad in ("alias/mine", KEY.replace("key/", "alias/"), KEY.rpartition("/")[2], f"{KEY} "):
+        assert not re.search(pattern, bad)
+
+
+@by_file(*SAMS)
+def test_the_effects_attributes_begin_with_the_one_that_has_the_messages_id(file: Path) -> None:
+    pattern = load(file)["Parameters"]["EffectsAttributes"]["AllowedPattern"]
+
+    for good in ("message_id", "order_id,sent_at,card", "order id, , card ", " #,"):
+        assert re.search(pattern, good)
+        assert Attributes.of_output(good).key
+    for bad in ("", ",sent_at", " ", "  ,sent_at"):
         assert not re.search(pattern, bad)
 
 

@@ -67,7 +67,8 @@ class Function:
         reserved: its reserved concurrency; None: none.
         variables: its environment.
         durable: seconds of its DurableConfig's ExecutionTimeout; None: it is no durable function.
-        deployed_since: in what a published version differs from what is deployed now.
+        deployed_since: in what a published version differs from what is deployed now, by AWS's
+            names.
         not_retained: the policies by which the stack that has a published version would delete it
             when the next one is published; None: no stack of CloudFormation here has it.
     """

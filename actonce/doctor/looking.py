@@ -100,31 +100,14 @@ def _function(stack: Stack, name: str) -> Function:
 
 def _that_differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
     """What differs between two configurations of a function, of what a deployment changes."""
-    for name, what in _CONFIGURED.items():
-        if one.get(name) != other.get(name):
-            yield what
+    return (name for name in _CONFIGURED if one.get(name) != other.get(name))
 
 
-_CONFIGURED = {
-    "Architectures": "architecture",
-    "CodeSha256": "code",
-    "DurableConfig": "durable configuration",
-    "Environment": "variables",
-    "EphemeralStorage": "storage",
-    "FileSystemConfigs": "file systems",
-    "Handler": "handler",
-    "ImageConfigResponse": "image configuration",
-    "KMSKeyArn": "key",
-    "Layers": "layers",
-    "LoggingConfig": "logging",
-    "MemorySize": "memory",
-    "Role": "role",
-    "Runtime": "runtime",
-    "Timeout": "time-out",
-    "TracingConfig": "tracing",
-    "VpcConfig": "VPC",
-}
-"""By AWS's names, in a person's words."""
+_CONFIGURED = (
+    *("Architectures", "CodeSha256", "DurableConfig", "Environment", "EphemeralStorage"),
+    *("FileSystemConfigs", "Handler", "ImageConfigResponse", "KMSKeyArn", "Layers"),
+    *("LoggingConfig", "MemorySize", "Role", "Runtime", "Timeout", "TracingConfig", "VpcConfig"),
+)
 
 
 def _not_retained(aws: Aws, version: str) -> tuple[str, ...] | Unreadable | None:

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import threading
+from types import FrameType
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 MAX_EFFECT_BYTES = 32 * 1024
@@ -141,29 +142,40 @@ def _perform(
         raise OutcomeUnknown(f"{type(error).__name__}: {error}") from error
 
 
-_IDLE = ("concurrent.futures.thread", "_worker")
-"""Where a thread of a `ThreadPoolExecutor` waits for work."""
+def _threads_at_work() -> set[tuple[int, FrameType]]:
+    """Each thread's ident and outermost frame, in a pool that of its task, if it is at work.
 
-
-def _threads_at_work() -> set[int]:
-    """Idents of the threads at work. Empty outside of Lambda, and in a thread beside others."""
+    Empty outside of Lambda, and in a thread beside others. Not idents alone: one becomes another
+    thread's, and a pool's thread goes on to its next task.
+    """
     in_main = threading.current_thread() is threading.main_thread()
     if not (in_main and os.environ.get("AWS_LAMBDA_RUNTIME_API")):
         return set()
-    return {
-        ident
-        for ident, frame in sys._current_frames().items()  # noqa: SLF001 - documented
-        if (frame.f_globals.get("__name__"), frame.f_code.co_name) != _IDLE
-    }
+    found = set()
+    for ident, frame in sys._current_frames().items():  # noqa: SLF001 - documented
+        if _is_worker(frame):  # it waits
+            continue
+        while frame.f_back and not _is_worker(frame.f_back):
+            frame = frame.f_back  # noqa: PLW2901
+        found.add((ident, frame))
+    return found
 
 
-def _end_process(threads: set[int], message_id: str, error: BaseException) -> NoReturn:
+def _is_worker(frame: FrameType) -> bool:
+    """Whether it is where a thread of a `ThreadPoolExecutor` waits for tasks and calls them."""
+    where = (frame.f_globals.get("__name__"), frame.f_code.co_name)
+    return where == ("concurrent.futures.thread", "_worker")
+
+
+def _end_process(
+    left: set[tuple[int, FrameType]], message_id: str, error: BaseException
+) -> NoReturn:
     """End the process, for Lambda to throw its sandbox away."""
     line = {
         "level": "ERROR",
         "message": "perform has left threads at work, so this process ends",
         "message_id": message_id,
-        "threads": [one.name for one in threading.enumerate() if one.ident in threads],
+        "threads": [one.name for one in threading.enumerate() if one.ident in dict(left)],
         "error": f"{type(error).__name__}: {error}",
     }
     try:

@@ -240,11 +240,9 @@ class _StrictInterpreter(TreeInterpreter):  # type: ignore[misc]
 
     def visit_or_expression(self, node: dict[str, JsonValue], value: JsonValue) -> JsonValue:
         first, second = node["children"]
-        with contextlib.suppress(_FoundNothing):
-            found = self.visit(first, value)
-            if not self._is_false(found):
-                return found
-        return self.visit(second, value)
+        # The second only where nothing is found: it does not stand for the half of an object.
+        is_missing = self._is_false(TreeInterpreter().visit(first, value))
+        return self.visit(second if is_missing else first, value)
 
 
 def _search(expression: jmespath.parser.ParsedResult, body: JsonValue) -> JsonValue:

@@ -78,9 +78,9 @@ FACTS: dict[str, dict[str, Any]] = {
     "a durable effect within its time-out": {"effect": replace(EFFECT, timeout=5, durable=10)},
     "no version": {"effect": of_cards("")},
     "an alias": {"effect": of_cards(":live")},
-    "code deployed since": {"effect": replace(EFFECT, deployed_since=("code",))},
+    "code deployed since": {"effect": replace(EFFECT, deployed_since=("CodeSha256",))},
     "the look-up's variables deployed since": {
-        "find": Function(f"{LAMBDA}:looks:1", 5, deployed_since=("variables",))
+        "find": Function(f"{LAMBDA}:looks:1", 5, deployed_since=("Environment",))
     },
     "a version that the next replaces": {
         "effect": replace(EFFECT, not_retained=("UpdateReplacePolicy",))

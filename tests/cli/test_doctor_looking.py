@@ -110,7 +110,7 @@ def test_a_version_is_held_against_what_is_deployed_by_now() -> None:
     stack.outputs["EffectFunctionArn"] = version
     effect = look(stack, datetime.now(UTC)).effect
     assert isinstance(effect, Function)
-    assert effect.deployed_since == ("variables",)
+    assert effect.deployed_since == ("Environment",)
 
 
 VERSION = f"arn:aws:lambda:{ACCOUNT}:function:cards:3"

@@ -22,6 +22,7 @@ from tests.embedded.command_line import environment, run
 from tests.embedded.homes import home
 from tests.embedded.waiting import wait_until
 from tests.support.commands import succeeds
+from tests.support.tables import make_table
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
@@ -46,12 +47,15 @@ class Restoring:
     folder: Path
     since: str = ""
     restored: str = "restored"
+    effects_table: str = ""
+    key: str = "message_id"
 
     def run(self, *commands: str) -> None:
         """Run the page's commands that begin so."""
         names = {
             "FINGERPRINTS": self.stack.fingerprints_table,
-            "EFFECTS": self.stack.effects_table,
+            "EFFECTS": self.effects_table or self.stack.effects_table,
+            "message_id": self.key,
             "STARTER": self.stack.starter_function,
             "2026-03-01T09:00:00Z": self.since,
             "restored": self.restored,
@@ -239,3 +243,15 @@ def test_a_ledger_acts_twice_until_rows_are_back(restoring: Restoring) -> None:
     it.run("python restore.py")
     assert it.row("in place")["outcome_unknown"] == {"BOOL": True}
     assert it.row("kept") == was
+
+    # Effects by a number, in a table that has other items, too.
+    it.effects_table, it.key = "orders", "order"
+    one_more = {"other": {"S": "a counter"}}
+    numbers = [{"order": {"N": number}} for number in ("5", "1E+3", "5e-1")]
+    items = [one_more, *numbers]
+    make_table(it.stack.dynamodb, "orders", "id", items=[
+        {"id": {"S": f"o-{number}"}} | item for number, item in enumerate(items)
+    ])  # fmt: skip
+    it.run("python restore.py")
+    for message_id in ("5", "1000", "0.5"):
+        assert it.row(message_id)["fingerprint"] == {"S": "restored"}

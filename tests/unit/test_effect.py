@@ -171,9 +171,14 @@ SIDE = threading.Event()
 POOL = ThreadPoolExecutor()
 POOL.submit(time.sleep, 0).result()  # warm: its thread is there before the call
 NEW = ThreadPoolExecutor()
+ONE = ThreadPoolExecutor(1)
+FIRST = threading.Event()
+BEGUN = threading.Event()
+BEFORE = threading.Thread(target=FIRST.wait)
 LOOP = asyncio.new_event_loop()
 
 def order(*_):
+    BEGUN.set()
     SIDE.wait(60)  # as for a provider that does not answer
 
 def leave():
@@ -200,6 +205,7 @@ def call(operation="perform"):
 {before}
 {call}
 SIDE.set()
+FIRST.set()
 """
 
 
@@ -240,10 +246,13 @@ IN_A_POOL = "ThreadPoolExecutor().submit(order).result(timeout=0.01)"
         "leave(); raises(Rejected())",
         "leave(); raises(SystemExit(0))",
         "leave(); return {'no': b'JSON'}",
+        # What was at work before has ended, and its thread, or that thread's ident, goes on.
+        "ONE.submit(order); FIRST.set(); BEGUN.wait(60); raises(TimeoutError())",
+        "FIRST.set(); BEFORE.join(); leave(); raises(TimeoutError())",
     ],
 )
 def test_a_process_ends_that_would_go_on_with_an_effect_after_its_answer(perform: str) -> None:
-    status, lines = in_a_sandbox(perform)
+    status, lines = in_a_sandbox(perform, before="ONE.submit(FIRST.wait); BEFORE.start()")
     assert status == 1
     (line,) = map(json.loads, lines)  # nothing was answered
     assert (line["level"], line["message_id"]) == ("ERROR", "m-1")

@@ -197,6 +197,11 @@ HALF_THERE = [
     ("amount || total", {"Amount": 5}, {"Amount": 6000}),
     ("map(&sku, items)", {"items": [{"SKU": 2}]}, {"items": [{"SKU": 3}]}),
     ("merge(@, {amount: amount}) | {amount: amount}", {"Amount": 5}, {"Amount": 6000}),
+    # Half of what `||` would stand for is there.
+    ("{amount: amount, day: day} || 'none'", {"amount": 5}, {"amount": 6000}),
+    ("items[*].n || 'none'", {"items": [{"n": 5}, {}]}, {"items": [{"n": 6000}, {}]}),
+    ("{a: [amount, day] || 'none'}", {"amount": 5}, {"amount": 6000}),
+    ("to_string([amount, day]) || 'none'", {"amount": 5}, {"amount": 6000}),
 ]  # fmt: skip
 
 
