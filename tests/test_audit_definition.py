@@ -12,9 +12,7 @@ import execution_records
 from actonce.records import audit_package
 from pipeline.audit.request import parser, requested
 from tests.support import asl, audit_machine
-from tests.support.log_filter import lets_through
 from tests.support.snapshots import Snapshot
-from tests.template import load, of_type
 
 DAY = {"day": "2026-11-20"}
 SLOT = {"day": "2026-11-20", "until": "2026-11-20T14:10:00.000Z"}
@@ -175,13 +173,6 @@ SCHEDULES: dict[str, tuple[dict[str, str], str]] = {
     "late": ({"slot": "2026-11-20T14:15:00Z"}, "2026-11-20T16:02:00.000Z"),
 }
 """What a schedule gives, and when."""
-
-
-def test_a_heartbeat_in_the_starters_log_is_kept_with_its_lines() -> None:
-    (kept,) = of_type(load(asl.PROJECT / "records.yaml"), "AWS::Logs::SubscriptionFilter").values()
-    (beat,) = STATES["BeatDeliveries"]["Arguments"]["LogEvents"]
-    line = asl.evaluate(beat["Message"], {"until": SLOT["until"]})
-    assert lets_through(kept["Properties"]["FilterPattern"], line)
 
 
 def run(data: Any, answers: Answers, name: str, entered: str = "2026-11-21T03:00:01.500Z") -> Any:
