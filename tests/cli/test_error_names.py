@@ -12,6 +12,7 @@ KNOWN_BY_NAME = {"NotPerformed", "Rejected", "OutcomeUnknown"}
 NEVER_TOLD = {
     "NotJson",  # a refusal, with a reason
     "_Ended",
+    "_FoundNothing",  # which the reader makes a refusal, or compares the whole body for
     "_NotUp",
     "TooManyExecutions",  # of the night, whose log says it
     "UnreadableRecords",
