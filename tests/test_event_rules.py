@@ -37,7 +37,6 @@ def put() -> dict[str, set[str]]:
         for state in definition["States"].values()
         if state.get("Resource", "").endswith(":putEvents")
         for entry in state["Arguments"]["Entries"]
-        if entry["DetailType"] != "Records Heartbeat"  # which is a record
     ]
     told: list[Any] = []
 

@@ -112,9 +112,14 @@ class EndedMessages:
     """Messages that have ended, with their states, which do not change: each is looked up once.
 
     A message that is redriven ends again, at another time.
+
+    Attributes:
+        letters: by an execution's ARN and its end, when it posted the letter that nobody answered;
+            None: it posted none.
     """
 
     def __init__(self) -> None:
+        self.letters: dict[tuple[str, datetime], datetime | None] = {}
         self._kept: dict[tuple[str, datetime], Recent] = {}
         self._lock = threading.Lock()
 

@@ -271,10 +271,18 @@ def _executions(
         for one in ("FAILED", "TIMED_OUT")
     ]
     looked_at = [one for each in pages for one in each.messages]
-    failed = [stack.execution_arn(one.name) for one in looked_at if one.state in BROKEN_OFF]
-    stopped = [one["executionArn"] for one in aborted[: min(continued, MOST_LOOKED_UP)]]
+    failed = [
+        (stack.execution_arn(one.name), one.ended or one.since)
+        for one in looked_at
+        if one.state in BROKEN_OFF
+    ]
+    stopped = [
+        (one["executionArn"], one["stopDate"]) for one in aborted[: min(continued, MOST_LOOKED_UP)]
+    ]
+    known = known or EndedMessages()
     is_more = any(one.cursor is not None for one in pages)
-    ended = sum(_has_letter(stack, arn, since) for arn in stopped + failed) if letters() else 0
+    posted = [_letter_posted_at(stack, known, one) for one in stopped + failed if letters()]
+    ended = sum(at is not None and at >= since for at in posted)  # what SQS has not dropped
     if not more:  # what does not run waits for nobody: it is of those that were not looked at
         unread = letters() if more_aborted or is_more else continued - len(stopped)
         ended += min(unread, max(0, letters() - ended - len(running)))
@@ -289,13 +297,18 @@ def _executions(
     )
 
 
-def _has_letter(stack: Stack, arn: str, since: datetime) -> bool:
-    """Whether an execution that ended undecided posted a letter that SQS has not dropped since."""
-    try:
-        stays = dead_letter_stays(read_events(stack.stepfunctions, arn))
-    except ClientError:
-        return False
-    return bool(stays) and not stays[-1].decision and stays[-1].posted_at >= since
+def _letter_posted_at(
+    stack: Stack, known: EndedMessages, ended: tuple[str, datetime]
+) -> datetime | None:
+    """When an execution posted the letter that nobody answered before it ended; None: none."""
+    if ended not in known.letters:
+        try:
+            stays = dead_letter_stays(read_events(stack.stepfunctions, ended[0]))
+        except ClientError:
+            return None
+        is_left = bool(stays) and not stays[-1].decision
+        known.letters[ended] = stays[-1].posted_at if is_left else None
+    return known.letters[ended]
 
 
 _STARTED_WITHIN = timedelta(seconds=5)

@@ -324,7 +324,7 @@ def test_a_killed_send_goes_on_with_what_is_not_confirmed(
     killed_at: int,
 ) -> None:
     stack, file = deployed(moto_stack), tmp_path / "a.jsonl"
-    file.write_text("".join(f'{{"message_id": "{number}"}}\n' for number in range(1, 46)))
+    file.write_text("".join(f'{{"message_id": "{number}"}}\n' for number in range(1, 51)))
     append, confirmed, one_at_a_time = SentRecord.append, list[int](), threading.Lock()
 
     def killed(record: SentRecord, accepted: Sequence[Accepted]) -> None:
@@ -343,11 +343,11 @@ def test_a_killed_send_goes_on_with_what_is_not_confirmed(
         patch.setattr(SentRecord, "append", killed)
         assert actonce(*words, stack=stack).status == 130
     assert len(arrived()) > len(confirmed) == killed_at * 10
-    for left in (sorted(set(range(1, 46)).difference(confirmed)), []):
+    for left in (sorted(set(range(1, 51)).difference(confirmed)), []):
         ended = actonce(*words, stack=stack)
         assert (ended.status, arrived()) == (0, left)
         summary = json.loads(ended.out)
-        assert (summary["sent"], summary["already_sent"]) == (len(left), 45 - len(left))
+        assert (summary["sent"], summary["already_sent"]) == (len(left), 50 - len(left))
     file.write_text(file.read_text().replace('"1"', '"x"'))
     assert actonce(*words, stack=stack).status == 2
     assert arrived() == []

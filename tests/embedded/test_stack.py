@@ -52,7 +52,9 @@ def test_a_quiet_page_costs_little_and_hides_no_message(
     monkeypatch.setattr(BaseClient, "_make_api_call", counted)
     client = console_of(stack, tmp_path)
     client.get("/stopped")  # what has ended is looked up once
+    client.get("/stack")
     client.context.stopped.expire()
+    client.context.status.expire()
     asked.clear()
     for _ in range(3):  # tabs
         client.get("/")

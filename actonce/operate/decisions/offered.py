@@ -19,8 +19,8 @@ _IN_VAIN = (
     "resolve. Note how you know."
 )
 _LOOKS = (
-    "Each look-up of it gave an answer, so it wants nobody's word: decide retry, which looks first, "
-    "and performs it only if it is not found."
+    "Each look-up of it gave an answer, so it wants nobody's word: decide retry, which looks "
+    "first, and performs it only if it is not found."
 )
 _NOBODYS_WORD = (
     "That it did not happen is known, and wants nobody's word: decide retry, which performs it "
