@@ -90,6 +90,11 @@ def moto_stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
             for name in ("RequestsQueue", "UnstartedQueue", "DeadLetterQueue")
         }
         yield Stack(aws, "actonce", outputs | {"ProcessMessageArn": STATE_MACHINE})
+        # A console's scan that went on would hide the next test's messages: the queues are called
+        # the same.
+        for thread in threading.enumerate():
+            if thread.name == "queue scan":
+                thread.join(60)
 
 
 class Ended(NamedTuple):
