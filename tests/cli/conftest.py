@@ -65,22 +65,26 @@ VERSION_DEPLOYED = {
 """Outputs of the stack that is deployed by now."""
 
 
-def one_receive_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two receives at the same moment moto may fail one, which then hides what it took."""
-    receive, lock = SQSBackend.receive_message, threading.Lock()
+def one_call_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two at the same moment moto may fail one, which then hides what it took, or gives back."""
+    lock = threading.RLock()
 
-    def alone(*args: Any, **kwargs: Any) -> Any:
-        with lock:
-            return receive(*args, **kwargs)
+    def alone(call: Any) -> Any:
+        def called(*args: Any, **kwargs: Any) -> Any:
+            with lock:
+                return call(*args, **kwargs)
 
-    monkeypatch.setattr(SQSBackend, "receive_message", alone)
+        return called
+
+    for name in ("receive_message", "change_message_visibility", "delete_message"):
+        monkeypatch.setattr(SQSBackend, name, alone(getattr(SQSBackend, name)))
 
 
 @pytest.fixture
 def moto_stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     """The stack's queues, on moto in this process: one server, so no poll need be long."""
     monkeypatch.setattr(scan, "LONG_POLL_SECONDS", 0)
-    one_receive_at_a_time(monkeypatch)
+    one_call_at_a_time(monkeypatch)
     with mock_aws():
         monkeypatch.setattr(boto3, "DEFAULT_SESSION", _session())
         aws = Aws()
