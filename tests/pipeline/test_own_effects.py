@@ -103,6 +103,11 @@ def test_as_of_an_earlier_moment_a_row_does_not_make_its_message_lost(
     decided_later: Planted = {"m": ("in_flight", True, [CAME, row("", at(3600), "resolved")])}
     summary = judged(spark, tmp_path, decided_later, LOCKED, as_of=f"{DAY}T00:30:00Z")
     assert summary["verdicts"]["lost"] == 0
+    # Its day is over, and what its row says came later still.
+    tomorrow: Planted = {"m": ("in_flight", False, [CAME, row("", at(86_400 + 7_200), "resolved")])}
+    later = judged(spark, tmp_path / "later", tomorrow, LOCKED, as_of="2026-02-01T00:30:00Z")
+    assert later["exit_status"] == 3
+    assert "could not be judged" in later["sentence"]
 
 
 def test_what_has_one_row_for_a_message_cannot_show_a_second_effect(
