@@ -45,7 +45,7 @@ from pipeline.audit.sql import columns
 from pipeline.audit.times import now_ms
 from pipeline.errors import CannotAudit
 
-_NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "f1", "f2"})
+_NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "identity"})
 _SHOWS_LIFE: Final = " OR ".join(
     f"code BETWEEN {int(first)} AND {int(last)}"
     for first, last in ((Code.STARTED, Code.REFUSED_OTHER_MEMORY), STREAM_OF["executions"])

@@ -120,7 +120,7 @@ def test_the_rows_are_those_of_each_file_with_arrow_and_without(
         importlib.util, "find_spec", lambda name: None if name == missing else found(name)
     )
     listing = list_records(spark, str(write(tmp_path, performed("m"))))
-    expected = [one for file in listing.files for one in rows_of(file.path)]
+    expected = [tuple(one) for file in listing.files for one in rows_of(file.path)]
     assert sorted(map(str, map(tuple, records(spark, listing.files).collect()))) == sorted(
         map(str, expected)
     )
@@ -231,7 +231,7 @@ def test_what_is_wrong_with_a_record_is_told(stream: str, line: str, problem: st
 def test_an_output_that_nobody_can_read_tells_no_outcome(output: str) -> None:
     ended = {"status": "SUCCEEDED", "stopDate": 1_769_817_600_000, "output": output}
     (one,) = rows(event(**ended), "executions")
-    assert (one["message_id"], one["what"], one["problem"]) == ("m", "SUCCEEDED", None)
+    assert (one["message_id"], one["description"], one["problem"]) == ("m", "SUCCEEDED", None)
     ended["output"] = r'{"outcome": "\ud800"}'
     assert told(event(**ended), "executions") == [(None, "corrupt_line")]
 
@@ -274,7 +274,7 @@ def test_what_a_record_says_is_told(
     stream: str, line: str, message_id: str | None, what: str
 ) -> None:
     (one,) = rows(line, stream)
-    assert (one["message_id"], one["what"], one["problem"]) == (message_id, what, None)
+    assert (one["message_id"], one["description"], one["problem"]) == (message_id, what, None)
 
 
 ARN = "arn:aws:dynamodb:us-east-1:1:table/t"
@@ -360,12 +360,14 @@ def test_an_incremental_export_tells_what_changed() -> None:
 
 def test_contents_and_effects_are_told_apart_by_each_of_their_characters() -> None:
     numbers = {
-        (one["f1"], one["f2"])
+        one["identity"]
         for place in range(64)
         for one in rows(spoiled(fingerprint="0" * place + "1" + "0" * (63 - place)))
     }
     assert len(numbers) == 64
     (first,), (again,) = rows(LINE), rows(spoiled(fingerprint=FINGERPRINTS[0]))
-    assert (first["f1"], first["f2"]) == (again["f1"], again["f2"])
-    of_effects = [rows(line_of(*effect("m", at(1), name)), "effects")[0]["f1"] for name in "aab"]
+    assert first["identity"] == again["identity"]
+    of_effects = [
+        rows(line_of(*effect("m", at(1), name)), "effects")[0]["identity"] for name in "aab"
+    ]
     assert of_effects[0] == of_effects[1] != of_effects[2]

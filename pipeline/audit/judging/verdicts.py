@@ -66,7 +66,6 @@ from pipeline.audit.times import Interval, absent, end_of, intervals, midnight
 
 NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""
-_HALVES: Final = (1, 2)  # of a fingerprint
 _STATES: Final = 8  # a state's rank fits below its time
 _CLOCKS_DIFFER_MS: Final = 60_000
 _QUEUE_HOLDS_MS: Final = 14 * 86_400_000  # the longest retention of SQS
@@ -193,13 +192,13 @@ def per_message(rows: DataFrame, days: Interval | None) -> DataFrame:
         "delivered_first": f"min(CASE WHEN {delivered} THEN at END)",
         "delivered_last": f"max(CASE WHEN {delivered} THEN at END)",
         "effect_at": f"min(CASE WHEN {effect} THEN at END)",
-        "effect_low": f"min(CASE WHEN {effect} THEN f1 END)",
-        "effect_high": f"max(CASE WHEN {effect} THEN f1 END)",
+        "effect_low": f"min(CASE WHEN {effect} THEN identity END)",
+        "effect_high": f"max(CASE WHEN {effect} THEN identity END)",
         "performed_first": f"min(CASE WHEN {_codes(Code.CLOSED_PERFORMED)} THEN at END)",
         "execution_state": f"max(CASE WHEN {execution} THEN {state} END)",
         "dead_letter_state": f"max(CASE WHEN {dead_letter} THEN {state} END)",
-        **{f"low{n}": f"min(CASE WHEN {accepted} THEN f{n} END)" for n in _HALVES},
-        **{f"high{n}": f"max(CASE WHEN {accepted} THEN f{n} END)" for n in _HALVES},
+        "content_low": f"min(CASE WHEN {accepted} THEN identity END)",
+        "content_high": f"max(CASE WHEN {accepted} THEN identity END)",
     }
     # Without the exchange, the aggregate's own follows a partial aggregate, which costs twice the
     # CPU here: most messages have few records, so little is saved before it.
@@ -218,7 +217,6 @@ def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: 
         One row per message id, as `messages/` holds it; times are timestamps.
     """
     refused = " + ".join(f"refused_{name}" for name in REFUSED)
-    contents_differ = " OR ".join(f"low{n} != high{n}" for n in _HALVES)
     counted = messages.selectExpr(
         "*",
         f"{refused} AS refused",
@@ -226,7 +224,7 @@ def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: 
         # Without a name of its own no effect can be told from another: there is one at least.
         "CASE WHEN effect_records = 0 THEN 0L WHEN effect_low != effect_high THEN effect_records "
         "ELSE 1L END AS effects",
-        f"refused_conflict > 0 OR {_surely(contents_differ)} AS conflicting",
+        f"refused_conflict > 0 OR {_surely('content_low != content_high')} AS conflicting",
         f"{_rank('execution')} AS execution",
         f"{_rank('dead_letter')} AS dead_letter",
         f"to_date({_time('first_at')}) AS first_day",

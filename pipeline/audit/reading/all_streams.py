@@ -89,13 +89,13 @@ def narrow(rows: DataFrame, days: Interval | None) -> DataFrame:
     that a record of an earlier day lies in the folder of one of these.
     """
     if days is None:
-        return rows.selectExpr("message_id", "at", "code", "f1", "f2")
+        return rows.selectExpr("message_id", "at", "code", "identity")
     since, until = days
     return rows.where(
         f"message_id IS NOT NULL OR at BETWEEN {midnight(since)} AND {end_of(until) - 1} "
         f"OR code = {int(Code.QUARANTINED)} AND folder >= '{since}'"
     ).selectExpr(
-        *("message_id", "at", "code", "f1", "f2"),
+        *("message_id", "at", "code", "identity"),
         f"at < {midnight(since)} AND folder BETWEEN '{since}' AND '{until}' AS late",
     )
 

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from pyspark import cloudpickle
 
@@ -33,32 +33,59 @@ from pipeline.audit.reading.streams import (
     Code,
 )
 
-COLUMNS: Final = {
-    "message_id": "string",
-    "at": "bigint",
-    "code": "int",
-    "f1": "bigint",
-    "f2": "bigint",
-    "stream": "string",
-    "what": "string",
-    "sqs_message_id": "string",
-    "source": "string",
-    "folder": "string",
-    "file": "string",
-    "line": "bigint",
-    "problem": "string",
-}
-"""Of a row: the message's id (null: the record tells none), its own time in ms, one of `Code`, two
-numbers (a delivery's fingerprint, an effect's identity), a few words for a person, SQS's id (null:
-not told), whose it is (one of `KINDS`, and a name; null: not told), and the day of its folder. Only
-of what was not read: the file, the line from 1 on (null: the whole file), and why; nothing of the
-line itself, which may hold anything."""
+_QUARANTINED: Final = int(Code.QUARANTINED)
 
-Row = tuple[Any, ...]
-"""The values of `COLUMNS`."""
 
-Facts = tuple[str | None, int | None, int | None, int | None, str | None]
-"""Of a record: message id, code (null: a value that nobody knows), two numbers, words."""
+class Row(NamedTuple):
+    """What one record says of its message, or where something lies that is no record.
+
+    Attributes:
+        message_id: None: the record tells none.
+        at: the record's own time, ms.
+        code: one of `Code`.
+        identity: stands for a delivery's content, or for which effect this is, and is compared
+            within one message only; None: it has none.
+        description: a few words for a person.
+        stream: whose folder it lies in.
+        sqs_message_id: None: not told.
+        source: whose it is, one of `KINDS` and a name; None: not told.
+        folder: the day of its folder.
+        file: this and the next two only of what was not read, and nothing else of it, which may
+            hold anything.
+        line: from 1 on; None: the whole file.
+        problem: why it was not read.
+    """
+
+    message_id: str | None = None
+    at: int | None = None
+    code: int | None = _QUARANTINED
+    identity: int | None = None
+    description: str | None = None
+    stream: str = ""
+    sqs_message_id: str | None = None
+    source: str | None = None
+    folder: str = ""
+    file: str | None = None
+    line: int | None = None
+    problem: str | None = None
+
+
+_NUMBERS: Final = {"at": "bigint", "code": "int", "identity": "bigint", "line": "bigint"}
+COLUMNS: Final = {name: _NUMBERS.get(name, "string") for name in Row._fields}
+"""The columns of a table of such rows, and the type of each."""
+
+
+class Facts(NamedTuple):
+    """What a record says that depends on its stream; see `Row`.
+
+    `code` is None for a value that nobody knows.
+    """
+
+    message_id: str | None
+    code: int | None
+    description: str | None
+    identity: int | None = None
+
 
 _GZIP: Final = b"\x1f\x8b"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -78,7 +105,7 @@ _EARLIEST_MS: Final = 946_684_800_000  # 2000; an earlier time is none, or in ot
 _DAY_MS: Final = 86_400_000
 _CLOCKS_DIFFER_MS: Final = 3_600_000
 _WORDS: Final = 500  # characters of what a record says
-_QUARANTINED: Final = int(Code.QUARANTINED)
+_EXPORTED: Final = int(Code.EXPORTED)
 
 
 class BadRecord(Exception):
@@ -97,8 +124,7 @@ def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
     stream, folder = place.groups()
 
     def unread(line: int | None, problem: str) -> Row:
-        told = (folder, path, line, problem)
-        return (None, None, _QUARANTINED, None, None, stream, None, None, None, *told)
+        return Row(stream=stream, folder=folder, file=path, line=line, problem=problem)
 
     def opened() -> BinaryIO:
         here = Path(path.removeprefix(HERE))
@@ -131,17 +157,13 @@ def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
                     yield row
 
 
-_READ: Final = (None, None, None)  # file, line and problem of a record
-
-
 def _row_of_manifest(folder: str, value: Any) -> Row | None:
     """Whose an export is; None: it does not say. A record among what it says is none."""
     if not isinstance(value, dict) or value.keys() & {"Item", "NewImage", "Keys", "stream"}:
         raise BadRecord("not_a_record")
     if (table := _text(value, "tableArn")) is None:
         return None
-    row = (None, None, int(Code.EXPORTED), None, None, "effects", None, None)
-    return (*row, f"table {table}", folder, *_READ)
+    return Row(code=_EXPORTED, stream="effects", source=f"table {table}", folder=folder)
 
 
 def _row_of(stream: str, folder: str, too_late: int, value: Any) -> Row | None:
@@ -153,15 +175,23 @@ def _row_of(stream: str, folder: str, too_late: int, value: Any) -> Row | None:
     record = _plain(stream, value)
     if record is None:
         return None
-    message_id, code, f1, f2, what = _TELLS[stream](record)
+    facts = _TELLS[stream](record)
     at = _milliseconds(record["at"])
     if not _EARLIEST_MS <= at < too_late:
         raise BadRecord("impossible_time")
-    if code is None:
+    if facts.code is None:
         raise BadRecord("unknown_value")
-    sqs_id = _text(record, "sqs_message_id")
-    told = (stream, what and what[:_WORDS], sqs_id, _source(record), folder, *_READ)
-    return (message_id, at, code, f1, f2, *told)
+    return Row(
+        message_id=facts.message_id,
+        at=at,
+        code=facts.code,
+        identity=facts.identity,
+        description=facts.description and facts.description[:_WORDS],
+        stream=stream,
+        sqs_message_id=_text(record, "sqs_message_id"),
+        source=_source(record),
+        folder=folder,
+    )
 
 
 def _source(record: dict[str, Any]) -> str | None:
@@ -363,20 +393,21 @@ def _id_or_sqs_id(record: dict[str, Any]) -> str | None:
     return f"sqs:{sqs_id}" if message_id is None and sqs_id is not None else message_id
 
 
-def _numbers(text: str) -> tuple[int, int]:
-    """Two numbers in place of a text: comparing them is cheap.
+def _number(text: str) -> int:
+    """A number in place of a text: comparing them is cheap.
 
-    Two texts that give the same are as unlikely as two with the same 128 bits of a hash.
+    Of the two texts that one message may have, one in 2**64 gives the same. Nobody gains by looking
+    for such a pair: the starter has compared the whole fingerprints.
     """
-    digest = hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
-    return int.from_bytes(digest[:8], signed=True), int.from_bytes(digest[8:], signed=True)
+    digest = hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest()
+    return int.from_bytes(digest, signed=True)
 
 
 def _sent(record: dict[str, Any]) -> Facts:
     message_id = _id_or_sqs_id(record)
     if message_id is None:
         raise BadRecord("missing_field")
-    return message_id, int(Code.SENT), None, None, "accepted by SQS"
+    return Facts(message_id, int(Code.SENT), "accepted by SQS")
 
 
 _ENDS: Final = {
@@ -389,19 +420,20 @@ _REASONS: Final = {reason: int(code) for reason, code in REFUSED.items()}
 
 def _delivery(record: dict[str, Any]) -> Facts:
     _needed(record, "end")
-    end, what = record["end"], _words(record, "end", "reason")
+    end, description = record["end"], _words(record, "end", "reason")
     if end in ("started", "suppressed"):
         _needed(record, "message_id", "fingerprint")
         if len(record["fingerprint"]) != 64:
             raise BadRecord("wrong_type")
-        return record["message_id"], _ENDS[end], *_numbers(record["fingerprint"]), what
+        content = _number(record["fingerprint"])
+        return Facts(record["message_id"], _ENDS[end], description, content)
     message_id, code = _id_or_sqs_id(record), _ENDS.get(end)
     if end == "refused":
         _needed(record, "reason")
         if message_id is None:
             raise BadRecord("missing_field")
         code = _REASONS.get(record["reason"])
-    return message_id, code, None, None, what
+    return Facts(message_id, code, description)
 
 
 _CLOSED: Final = {
@@ -425,8 +457,8 @@ def _execution(record: dict[str, Any]) -> Facts:
         code = _CLOSED[told]
     elif status == "FAILED" and record.get("error") == OPERATOR_REJECTED:
         code = _CLOSED["rejected"]
-    what = _words(record, "status", "outcome", "error")
-    return _text(record, "message_id"), code, None, None, what  # of no message: started by hand
+    description = _words(record, "status", "outcome", "error")
+    return Facts(_text(record, "message_id"), code, description)  # of no message: started by hand
 
 
 def _row(record: dict[str, Any]) -> Facts:
@@ -435,7 +467,7 @@ def _row(record: dict[str, Any]) -> Facts:
     code = _CLOSED.get(outcome or "") if status == "COMPLETE" else None
     if status == "IN_PROGRESS":
         code = int(Code.ROW_IN_PROGRESS)
-    return record["message_id"], code, None, None, _words(record, "status", "outcome")
+    return Facts(record["message_id"], code, _words(record, "status", "outcome"))
 
 
 def _effect(record: dict[str, Any]) -> Facts:
@@ -447,8 +479,8 @@ def _effect(record: dict[str, Any]) -> Facts:
     effect_id = _text(record, "effect_id") or _text(record, "appointment_id")
     if effect_id is None and "stream" not in record:  # an item always has one
         raise BadRecord("missing_field")
-    number = _numbers(effect_id)[0] if effect_id else None
-    return record["message_id"], int(Code.EFFECT), number, None, effect_id or "an effect"
+    identity = _number(effect_id) if effect_id else None
+    return Facts(record["message_id"], int(Code.EFFECT), effect_id or "an effect", identity)
 
 
 _DECISIONS: Final = {
@@ -465,8 +497,8 @@ def _dead_letter(record: dict[str, Any]) -> Facts:
     code = _DECISIONS.get(decision or "") if event == "decided" else None
     if event == "posted":
         code = int(Code.POSTED)
-    what = _words(record, "event", "decision", "reason", "error", "note", "decided_by")
-    return record["message_id"], code, None, None, what
+    description = _words(record, "event", "decision", "reason", "error", "note", "decided_by")
+    return Facts(record["message_id"], code, description)
 
 
 _TELLS: Final[dict[str, Callable[[dict[str, Any]], Facts]]] = {

@@ -304,11 +304,11 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     most = max(4, MAX_EVENTS // len(found))
     timelines: dict[str, list[dict[str, Any]]] = {row["message_id"]: [] for row in found}
     time = F.date_format(F.timestamp_millis("at"), "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
-    by_time = Window.partitionBy("message_id").orderBy("at", "code", "what")
+    by_time = Window.partitionBy("message_id").orderBy("at", "code", "description")
     told = (
         rows.where(F.col("message_id").isin(*timelines))
         .select(
-            *("message_id", "at", "stream", "code", "what"),
+            *("message_id", "at", "stream", "code", "description"),
             time.alias("time"),
             F.row_number().over(by_time).alias("turn"),
             F.count("*").over(Window.partitionBy("message_id")).alias("all"),
@@ -319,7 +319,7 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     # Put in order here: Spark would read everything twice, first to see how it is spread.
     for row in sorted(told, key=itemgetter("turn")):
         timeline = timelines[row["message_id"]]
-        timeline.append({"at": row["time"], "stream": row["stream"], "what": row["what"]})
+        timeline.append({"at": row["time"], "stream": row["stream"], "what": row["description"]})
         if row["turn"] == most // 2 and row["all"] > most:
             between = f"… and {row['all'] - most:,} more records …"
             timeline.append({"at": row["time"], "stream": "", "what": between})
