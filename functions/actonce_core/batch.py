@@ -76,6 +76,7 @@ class Batch:
         self._growth = growth
         self._chance = chance
         self._put_events = put_events
+        self._threads = _threads()
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an SQS event with Lambda's partial batch response."""
@@ -84,9 +85,12 @@ class Batch:
             delivery = Delivery.from_record(record)
             group = delivery.message_group_id or f"of its own: {delivery.sqs_message_id}"
             groups.setdefault(group, []).append(delivery)
-        # Left by an error, too, it waits for whatever has begun.
-        with ThreadPoolExecutor(LARGEST_BATCH, thread_name_prefix="delivery") as threads:
-            by_group = list(threads.map(self._handle_in_order, groups.values()))
+        try:
+            by_group = list(self._threads.map(self._handle_in_order, groups.values()))
+        except BaseException:
+            self._threads.shutdown(cancel_futures=True)  # and wait for whatever has begun
+            self._threads = _threads()
+            raise
         results = [result for group_results in by_group for result in group_results]
         failed = [delivery for delivery, result in results if isinstance(result, Exception)]
         if failed:
@@ -131,6 +135,10 @@ class Batch:
                     for number, one in enumerate(failed)
                 ],
             )
+
+
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(LARGEST_BATCH, thread_name_prefix="delivery")
 
 
 def _count(results: Sequence[HandledOrFailed], now: datetime) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from botocore.httpsession import URLLib3Session
 
@@ -31,6 +32,9 @@ the largest body took in it."""
 
 LARGEST_EVENT = 6_000_000
 """Bytes that Lambda hands to a function at once, nearly."""
+
+SECONDS = 300
+"""A batch takes some seconds at most, on a machine that has others to do."""
 
 _VARIABLES = {
     "AWS_DEFAULT_REGION": "us-east-1",
@@ -74,6 +78,7 @@ class LimitedStarter:
     def handle(self, bodies: list[str]) -> Handled:
         """Hand it one batch."""
         self._connection.send(bodies)
+        assert self._connection.poll(SECONDS), "the starter does not answer"
         handled: Handled = self._connection.recv()
         return handled
 
@@ -87,10 +92,10 @@ def limited_starter(limit: int = MEMORY_SIZE) -> Iterator[LimitedStarter]:
             stacks that threads never use, and the arenas that malloc reserves are no memory.
     """
     spawn = multiprocessing.get_context("spawn")
-    os.environ |= MALLOC  # read when a process starts
     ours, theirs = spawn.Pipe()
     process = spawn.Process(target=_serve, args=(theirs, limit), daemon=True)
-    process.start()
+    with mock.patch.dict(os.environ, MALLOC):  # read when a process starts
+        process.start()
     theirs.close()
     try:
         yield LimitedStarter(ours)

@@ -150,10 +150,14 @@ def test_nothing_is_at_work_when_a_batch_is_left_by_an_error(
 
     monkeypatch.setattr(batch.logger, "info", write_line)
     monkeypatch.setattr(threading.Thread, "start", start_thread)
+    event = {"Records": [record(number) for number in order]}
+    left_by_error = Batch(handle, Sqs(), "url")  # type: ignore[arg-type] # as far as it is called
     with pytest.raises((MemoryError, RuntimeError)):
-        failed_of([record(number) for number in order], handle, Sqs())
+        left_by_error.handle(event)
     is_left.set()
     assert at_work_then == [False]
+    monkeypatch.undo()
+    assert left_by_error.handle(event) == {"batchItemFailures": []}
 
 
 def test_a_batch_without_a_failure_makes_no_call() -> None:
