@@ -305,7 +305,7 @@ LISTINGS: dict[Site, Listing | str] = {
 def listing_operations() -> set[str]:
     """What botocore knows to come in pages, of the services that the sources have clients of."""
     text = "".join(path.read_text() for path in sources())
-    services = set(re.findall(r'(?:client|fresh|_Client)\(\s*"([a-z0-9-]+)"', text))
+    services = set(re.findall(r'(?:client|fresh)\(\s*"([a-z0-9-]+)"', text))
     assert {"s3", "dynamodb", "stepfunctions", "sqs"} <= services
     loader = botocore.session.get_session().get_component("data_loader")
     return {
