@@ -187,11 +187,6 @@ LISTINGS: dict[Site, Listing | str] = {
         seen=lambda _: list(demo_records._rows(WITH_ROWS, "ledger")[0]),
         both=["a", "b"],
     ),
-    ("actonce/demo/records.py", "appointments", "scan"): listing(
-        *map(item, "ab"),
-        seen=lambda _: [one["message_id"]["S"] for one in demo_records.appointments(STACK)],
-        both=["a", "b"],
-    ),
     ("actonce/doctor/looking.py", "_alarms", "list_subscriptions_by_topic"): listing(
         {"SubscriptionArn": "arn:a"},
         {"SubscriptionArn": "arn:b"},
