@@ -59,12 +59,13 @@ def serve(
     token = secrets.token_urlsafe(32)
     with listening(port) as listener:
         number: int = listener.getsockname()[1]
+        config = config_of(make(token, number))
         address = f"http://{LOOPBACK}:{number}/?{TOKEN}={token}"
         # In a thread: a browser in the terminal returns only when the person leaves it. It may ask
         # at once, for the socket listens.
         threading.Thread(target=ready, args=[address], name="ready", daemon=True).start()
         try:
-            uvicorn.Server(config_of(make(token, number))).run(sockets=[listener])
+            uvicorn.Server(config).run(sockets=[listener])
         except KeyboardInterrupt:
             # Python would wait for minutes for threads that AWS does not answer.
             end = threading.Timer(_LAST_SECONDS, os._exit, [_INTERRUPTED])
