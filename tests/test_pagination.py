@@ -187,11 +187,6 @@ LISTINGS: dict[Site, Listing | str] = {
         seen=lambda _: list(demo_records._rows(WITH_ROWS, "ledger")[0]),
         both=["a", "b"],
     ),
-    ("actonce/demo/records.py", "appointments", "scan"): listing(
-        *map(item, "ab"),
-        seen=lambda _: [one["message_id"]["S"] for one in demo_records.appointments(STACK)],
-        both=["a", "b"],
-    ),
     ("actonce/doctor/looking.py", "_alarms", "list_subscriptions_by_topic"): listing(
         {"SubscriptionArn": "arn:a"},
         {"SubscriptionArn": "arn:b"},
@@ -305,7 +300,7 @@ LISTINGS: dict[Site, Listing | str] = {
 def listing_operations() -> set[str]:
     """What botocore knows to come in pages, of the services that the sources have clients of."""
     text = "".join(path.read_text() for path in sources())
-    services = set(re.findall(r'(?:client|fresh|_Client)\(\s*"([a-z0-9-]+)"', text))
+    services = set(re.findall(r'(?:client|fresh)\(\s*"([a-z0-9-]+)"', text))
     assert {"s3", "dynamodb", "stepfunctions", "sqs"} <= services
     loader = botocore.session.get_session().get_component("data_loader")
     return {

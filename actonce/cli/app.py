@@ -7,7 +7,7 @@ commands, and whatever does not need AWS, is there at once.
 import errno
 import importlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from actonce.stack.sources import version
-from actonce.terminal.errors import Failed, Interrupted, WrongUse
+from actonce.terminal.errors import Failed, Interrupted
 from pipeline.visible import OutputLost, give_up_output, guard_standard_streams
 
 
@@ -203,7 +203,8 @@ def main() -> None:
     guard_standard_streams()
     try:
         try:
-            _check_encoding(sys.argv[1:])
+            for word in sys.argv:
+                word.encode()  # what is not UTF-8 neither AWS nor a file of JSON can have
             app(prog_name="actonce")
         finally:
             sys.stdout.flush()  # what cannot be written is to be told of, also at the end
@@ -216,27 +217,18 @@ def main() -> None:
         from actonce.terminal import output  # noqa: PLC0415 - most of a list of commands' time
 
         output.say_failed(told)
+        is_word = isinstance(error, UnicodeEncodeError)
         is_name = isinstance(error, OSError) and error.errno in _NO_NAME
-        sys.exit(error.exit_status if isinstance(error, Failed) else 2 if is_name else 1)
-
-
-def _check_encoding(words: Sequence[str]) -> None:
-    """Refuse what is not UTF-8, which neither AWS nor a file of JSON can have.
-
-    Raises:
-        WrongUse: a word is not.
-    """
-    for word in words:
-        try:
-            word.encode()
-        except UnicodeEncodeError as error:
-            raise WrongUse(f"{word!r} is not UTF-8: write it so, a file's name too.") from error
+        status = 2 if is_word or is_name else 1
+        sys.exit(error.exit_status if isinstance(error, Failed) else status)
 
 
 def _told_of(error: Exception) -> str | None:
     """What to say of an error that is no bug; None: it may be one."""
     if isinstance(error, Failed):
         return str(error)
+    if isinstance(error, UnicodeEncodeError):
+        return f"{error.object!r} is not UTF-8: write it so, a file's name too."
     if isinstance(error, OutputLost):
         give_up_output()
         return (

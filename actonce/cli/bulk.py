@@ -71,7 +71,7 @@ _LETTER = Annotated[
     str | None,
     typer.Option(
         metavar="LETTER",
-        help="The dead letter of the ID that you decide on, as list, show and where print it. Only "
+        help="The dead letter of the ID that you decide on, as list and show print it. Only "
         "retry goes without, where none is in the queue, or its execution has ended.",
     ),
 ]

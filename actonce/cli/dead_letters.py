@@ -9,7 +9,7 @@ from actonce.cli import bulk, tables
 from actonce.cli.bulk import BulkOptions, EntryFormat, bulk_options
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
-from actonce.cli.where import print_choice, print_summary
+from actonce.cli.where import print_summary
 from actonce.messages import history
 from actonce.messages.dead_letters import (
     MEANINGS,
@@ -21,11 +21,11 @@ from actonce.messages.dead_letters import (
     none_seen,
 )
 from actonce.messages.filters import Listing, reason_in_words
-from actonce.messages.message_summary import BROKEN_OFF, summarize
+from actonce.messages.message_summary import BROKEN_OFF, command_to_decide, summarize
 from actonce.messages.story import UnstartedScan, read_story
 from actonce.operate.decisions.answers import ANOTHER_SINCE
 from actonce.operate.decisions.deciding import BulkDecision, decide
-from actonce.operate.decisions.offered import Decision
+from actonce.operate.decisions.offered import Decision, decisions_on
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
@@ -163,7 +163,11 @@ def show(
     if story.dead_letters and not is_of_last(letter, story.dead_letters):
         console.say(f"This letter waits no more: {ANOTHER_SINCE}, which tells the reason.")
     if summary.state not in BROKEN_OFF:
-        print_choice(stack, letter, summary)
+        # What is advised comes first.
+        choice = decisions_on(stack, letter.reason, letter.cause)
+        choice.sort(key=lambda one: one != summary.advised)
+        command = command_to_decide(stack.options, letter, "DECISION")
+        console.say(f"To decide, with {', '.join(choice)} as DECISION: {command}")
 
 
 @app.command()

@@ -3,18 +3,14 @@
 from actonce.cli import tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, MessageId, check_id, of_a_stack
-from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.message_summary import (
     WAITING,
     Summary,
-    command_to_decide,
+    message_argument,
     seen_nowhere,
     summarize,
-    waits_for_decision,
 )
-from actonce.messages.story import read_story, waiting_letter
-from actonce.operate.decisions.offered import decisions_on
-from actonce.stack.clients import Stack
+from actonce.messages.story import read_story
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
@@ -51,11 +47,9 @@ def where(
     story = read_story(stack, message_id, own.effects(stack))
     if not story.is_known:
         raise Failed(" ".join(seen_nowhere(stack, story)))
-    letter = waiting_letter(stack, story) if waits_for_decision(story) else None
-    summary = summarize(story, letter)
+    summary = summarize(story)
     if json:
-        told = {"summary": summary.as_json(), "letter": letter and letter.entry}
-        console.print_json(told | story.as_json())
+        console.print_json({"summary": summary.as_json(), **story.as_json()})
         return
     rows = [
         (timestamp(moment.at), moment.where, moment.what, moment.more)
@@ -64,19 +58,9 @@ def where(
     tables.print_rows(("Time", "Where", "What", "More"), rows)
     console.out.print()
     print_summary(summary)
-    if letter is not None:
-        print_choice(stack, letter, summary)
-    elif summary.state == WAITING:
-        console.say("Its dead letter was not found just now: look again, to be shown it.")
-
-
-def print_choice(stack: Stack, letter: DeadLetter, summary: Summary) -> None:
-    """Print the command that decides on a letter, with the decisions that it takes."""
-    # What is advised comes first.
-    choice = decisions_on(stack, letter.reason, letter.cause)
-    choice.sort(key=lambda one: one != summary.advised)
-    command = command_to_decide(stack.options, letter, "DECISION")
-    console.say(f"To decide, with {', '.join(choice)} as DECISION: {command}")
+    if summary.state == WAITING and story.row is None:  # of a row the advice says it
+        command = f"actonce dead-letters show{stack.options} {message_argument(story)}"
+        console.say(f"To decide, look at its dead letter: {command}")
 
 
 def print_summary(summary: Summary) -> None:

@@ -15,8 +15,9 @@ from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.dead_letters import look as look_at_letters
 from actonce.messages.filters import Listing, Narrowing
 from actonce.messages.message_summary import BROKEN_OFF, REDRIVEN_FOR
+from actonce.messages.newest import Newest
 from actonce.messages.own_effects import OwnEffects
-from actonce.messages.recent import EndedMessages, Recent, page
+from actonce.messages.recent import MOST_KEPT, EndedMessages, Recent, page
 from actonce.messages.unstarted import Unstarted
 from actonce.messages.unstarted import look as look_at_unstarted
 from actonce.operate.status import status
@@ -33,6 +34,9 @@ COUNTS_SECONDS: Final = 15.0
 STATUS_SECONDS: Final = 60.0
 """For which the stack's status and the stopped executions are kept. About a dozen calls, and three;
 and one, once, for each execution that has failed."""
+
+LOGS_KEPT: Final = 64
+"""Messages whose deliveries, which are slow to read from the log, are kept."""
 
 MOST_STOPPED: Final = 50
 """Executions that are looked at, of each status of a stopped one."""
@@ -110,12 +114,12 @@ class Context:
         self.letters = QueueCache(self._read_letters)
         self.unstarted = QueueCache(self._read_unstarted)
         self.counts = Cache(self._count, COUNTS_SECONDS)
-        self.ended = EndedMessages()
+        self.ended: EndedMessages = Newest(MOST_KEPT)
         self.status = Cache(
             lambda: status(stack, datetime.now(UTC), audit, self.ended), STATUS_SECONDS
         )
         self.is_replaced = Cache(stack.is_replaced, COUNTS_SECONDS)
-        self.with_log: dict[str, tuple[datetime, Story]] = {}
+        self.with_log: Newest[str, tuple[datetime, Story]] = Newest(LOGS_KEPT)
         self.stopped = Cache(self._stopped, STATUS_SECONDS)
         self.jobs = Jobs(self._after_a_job)
         self.templates = environment(

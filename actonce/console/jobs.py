@@ -5,10 +5,11 @@ finds the job that is there. Two jobs at once would hide the queue's messages fr
 the second waits.
 """
 
-import queue
+import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
@@ -90,11 +91,10 @@ class Jobs:
 
     def __init__(self, after: Callable[[], None]) -> None:
         self._after = after
-        self._lock = threading.Condition()  # of all that is below, and each job's state
+        self._lock = threading.RLock()  # of all that is below, and each job's state
         self._jobs: dict[int, Job] = {}
         self._next = 1
-        self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        threading.Thread(target=self._run, name="jobs", daemon=True).start()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="jobs")
 
     def begun_with(self, key: str) -> Job | None:
         """The job that was begun with this key; None: there is none, or it is forgotten."""
@@ -112,7 +112,7 @@ class Jobs:
             over = [one for one in self._jobs.values() if one.state == "ended"]
             for one in over[: max(0, len(self._jobs) - KEPT)]:
                 del self._jobs[one.number]
-        self._waiting.put(job)
+            self._thread.submit(self._run, job)
         return job
 
     def get(self, number: int) -> Job | None:
@@ -139,24 +139,19 @@ class Jobs:
 
     def wait(self, seconds: float) -> None:
         """Wait until all are over, for so long at most."""
-        with self._lock:
-            self._lock.wait_for(
-                lambda: all(job.state == "ended" for job in self._jobs.values()), seconds
-            )
+        with contextlib.suppress(TimeoutError):
+            self._thread.submit(bool).result(seconds)  # it comes after them
 
-    def _run(self) -> None:
-        while True:
-            job = self._waiting.get()
-            with self._lock:
-                begins = job.state == "waiting"
-                if begins:
-                    job.state = "running"
-            try:
-                if begins:
-                    job.task.run()
-            except Exception as error:  # noqa: BLE001 - its page shows it
-                job.error = error_text(error)
-            self._after()
-            with self._lock:
-                job.state = "ended"
-                self._lock.notify_all()
+    def _run(self, job: Job) -> None:
+        with self._lock:
+            begins = job.state == "waiting"
+            if begins:
+                job.state = "running"
+        try:
+            if begins:
+                job.task.run()
+        except Exception as error:  # noqa: BLE001 - its page shows it
+            job.error = error_text(error)
+        self._after()
+        with self._lock:
+            job.state = "ended"

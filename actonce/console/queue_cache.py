@@ -5,15 +5,18 @@ page is open, and only so often. No count shows that a queue is as it was: one m
 and another have come.
 """
 
+import contextlib
 import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 
 from actonce.messages.filters import Listing
+from actonce.messages.newest import Newest
 from actonce.stack.aws_errors import error_text
 
 E = TypeVar("E")
@@ -92,41 +95,15 @@ class Shown:
     kind: Mapping[str, str] | None = None
 
 
-class OpenForms:
-    """What was shown with each form that can be sent, by the form's key; for threads as well."""
-
-    def __init__(self) -> None:
-        self._forms: dict[str, Shown] = {}
-
-    def open(self, shown: Shown) -> str:
-        """The key of a new form."""
-        key = secrets.token_urlsafe(16)
-        self._forms[key] = shown
-        for old in list(self._forms)[:-KEPT]:
-            self.close(old)
-        return key
-
-    def shown(self, key: str) -> Shown | None:
-        """What the form asks about; None: it was sent, or too many were opened since."""
-        return self._forms.get(key)
-
-    def alone(self, wanted: Callable[[Any], bool]) -> tuple[str, Shown] | None:
-        """The newest open form, with its key, that asks about one entry alone, a wanted one."""
-        newest = reversed(list(self._forms.items()))
-        alone = ((key, one) for key, one in newest if len(one.entries) == 1)
-        return next((form for form in alone if wanted(form[1].entries[0])), None)
-
-    def close(self, key: str) -> None:
-        """The form was sent."""
-        self._forms.pop(key, None)
-
-
 class QueueCache(Generic[E]):
     """The newest listing of one queue, and the forms that ask about what lies there.
 
     Args:
         read: reads the whole queue; now and then it calls its argument with how many it has read.
         clock: seconds, like `time.monotonic`.
+
+    Attributes:
+        forms: what was shown with each form that can be sent, by the form's key.
     """
 
     def __init__(
@@ -135,11 +112,11 @@ class QueueCache(Generic[E]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._read, self._clock = read, clock
-        self.forms = OpenForms()
+        self.forms: Newest[str, Shown] = Newest(KEPT)
         self._lock = threading.Lock()
         self._latest: QueueListing[E] | None = None
-        self._thread: threading.Thread | None = None
-        self._again = False
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="queue scan")
+        self._readings = 0  # that were begun, or are to begin
         self._so_far = 0
         self._error: str | None = None
         self._due = self._clock()
@@ -152,8 +129,21 @@ class QueueCache(Generic[E]):
     def state(self) -> QueueState[E]:
         """What is known: a reading that ends meanwhile is in all of it or in none."""
         with self._lock:
-            reading = self._so_far if self._thread is not None else None
+            reading = self._so_far if self._readings else None
             return QueueState(self._latest, reading, self._error)
+
+    def open_form(self, shown: Shown) -> str:
+        """The key of a new form."""
+        key = secrets.token_urlsafe(16)
+        self.forms[key] = shown
+        return key
+
+    def form_alone(self, wanted: Callable[[E], bool]) -> tuple[str, Shown] | None:
+        """The newest form, with its key, that asks about one entry alone, a wanted one."""
+        for key, shown in reversed(list(self.forms.items())):
+            if len(shown.entries) == 1 and wanted(shown.entries[0]):
+                return key, shown
+        return None
 
     def refresh(self, count: int | None) -> None:
         """Read the queue if it was not read just now and is small, or never; wait a moment for it.
@@ -175,36 +165,28 @@ class QueueCache(Generic[E]):
             after_this: a reading under way may have missed what was just done: read once more.
         """
         with self._lock:
-            if self._thread is not None:
-                self._again = self._again or after_this
-                return
-            self._so_far = 0
-            self._thread = threading.Thread(target=self._run, name="queue scan", daemon=True)
-            self._thread.start()
+            if self._readings == 0 or (after_this and self._readings == 1):
+                self._readings += 1
+                self._thread.submit(self._run)
 
     def wait(self, seconds: float) -> None:
         """Wait until no reading is under way, for so long at most."""
-        with self._lock:
-            thread = self._thread
-        if thread is not None:
-            thread.join(seconds)
+        with contextlib.suppress(TimeoutError):
+            self._thread.submit(bool).result(seconds)  # it comes after them
 
     def _run(self) -> None:
-        while True:
-            found, error = None, None
-            try:
-                found = self._read(self._tell)
-            except Exception as raised:  # noqa: BLE001 - pages show it
-                error = error_text(raised)
-            with self._lock:
-                self._error, self._due = error, self._clock() + FRESH_SECONDS
-                if found is not None:
-                    told = {one.name: getattr(found, one.name) for one in fields(found)}
-                    self._latest = QueueListing(**told, at=datetime.now(UTC))
-                if not self._again:
-                    self._thread = None
-                    return
-                self._again, self._so_far = False, 0
+        found, error = None, None
+        try:
+            found = self._read(self._tell)
+        except Exception as raised:  # noqa: BLE001 - pages show it
+            error = error_text(raised)
+        with self._lock:
+            self._error, self._due = error, self._clock() + FRESH_SECONDS
+            if found is not None:
+                told = {one.name: getattr(found, one.name) for one in fields(found)}
+                self._latest = QueueListing(**told, at=datetime.now(UTC))
+            self._readings -= 1
+            self._so_far = 0
 
     def _tell(self, number: int) -> None:
         with self._lock:

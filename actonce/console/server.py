@@ -12,12 +12,14 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
-from actonce.console import connections
 from actonce.console.access import TOKEN
 from actonce.terminal.errors import Failed
 
 LOOPBACK: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8717
+MOST_CONNECTIONS: Final = 64
+"""Whoever comes then is refused; a browser opens six at most, and idle ones end after 5 s."""
+
 _LAST_SECONDS: Final = 2.0
 _INTERRUPTED: Final = 130
 
@@ -49,7 +51,7 @@ def serve(
     Args:
         make: makes the application, given its token and its port.
         port: see `listening`.
-        ready: called with the address, token included, once the server answers.
+        ready: called with the address, token included, once it can be asked.
 
     Raises:
         Failed: see `listening`.
@@ -59,8 +61,11 @@ def serve(
         number: int = listener.getsockname()[1]
         config = config_of(make(token, number))
         address = f"http://{LOOPBACK}:{number}/?{TOKEN}={token}"
+        # In a thread: a browser in the terminal returns only when the person leaves it. It may ask
+        # at once, for the socket listens.
+        threading.Thread(target=ready, args=[address], name="ready", daemon=True).start()
         try:
-            _Server(config, lambda: ready(address)).run(sockets=[listener])
+            uvicorn.Server(config).run(sockets=[listener])
         except KeyboardInterrupt:
             # Python would wait for minutes for threads that AWS does not answer.
             end = threading.Timer(_LAST_SECONDS, os._exit, [_INTERRUPTED])
@@ -73,28 +78,14 @@ def config_of(app: ASGIApp) -> uvicorn.Config:
     """How the server serves an application."""
     return uvicorn.Config(
         app,
-        http=connections.Connection,
-        backlog=connections.MOST,
+        http="h11",
+        limit_concurrency=MOST_CONNECTIONS,
         log_level="critical",  # an access log would keep the token, and ids of messages
         access_log=False,
         server_header=False,
         ws="none",
         timeout_graceful_shutdown=2,
     )
-
-
-class _Server(uvicorn.Server):
-    """A server that calls `ready` once it answers."""
-
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            # In a thread: a browser in the terminal returns only when the person leaves it.
-            threading.Thread(target=self._ready, name="ready", daemon=True).start()
 
 
 def open_in_browser(address: str, folder: Path) -> None:

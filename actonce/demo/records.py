@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from actonce.demo.own import OwnEffect, count_effects
 from actonce.messages.delivery_log import delivery_lines
+from actonce.messages.own_effects import effects_of_stack
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.delivery import SOURCE_MESSAGE_ID
@@ -119,32 +120,15 @@ def _resolved(stack: Stack, executions: dict[str, str], effects: dict[str, int])
     return resolved
 
 
-def appointments(stack: Stack) -> list[dict[str, Any]]:
-    """The example's effects, in DynamoDB's form, by practice and slot."""
-    pages = stack.dynamodb.get_paginator("scan").paginate(
-        TableName=stack.effects_table,
-        FilterExpression="begins_with(appointment_id, :appointment)",
-        ExpressionAttributeValues={":appointment": {"S": "appointment-"}},
-        ConsistentRead=True,
-    )
-    items: list[dict[str, Any]] = [{**item} for page in pages for item in page["Items"]]
-    # An appointment that somebody wrote by hand may lack the rest.
-    items.sort(key=lambda one: (_practice(one), _slot(one), one["message_id"]["S"]))
-    return items
-
-
-def _practice(appointment: dict[str, Any]) -> str:
-    return str(appointment.get("practice", {}).get("S", ""))
-
-
-def _slot(appointment: dict[str, Any]) -> int:
-    return int(appointment.get("slot", {}).get("N", "0"))
-
-
 def _books(stack: Stack) -> dict[str, list[str]]:
+    table = effects_of_stack(stack)
+    found = () if table is None else table.every()
+    effects = [one for one in found if one and str(one.effect_id).startswith("appointment-")]
+    # An appointment that somebody wrote by hand may lack the rest.
+    effects.sort(key=lambda one: (int(one.description.get("slot", 0)), one.message_id))
     books: dict[str, list[str]] = {}
-    for one in appointments(stack):
-        books.setdefault(_practice(one), []).append(one["message_id"]["S"])
+    for one in effects:
+        books.setdefault(str(one.description.get("practice", "")), []).append(one.message_id)
     return books
 
 

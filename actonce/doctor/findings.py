@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
-from actonce.doctor.facts import CannotCheck, Facts, Function, Queue, Unreadable, existing, readable
+from actonce.doctor.facts import CannotCheck, Facts, Function, Queue, existing, readable
 
 _DAY = 24 * 60 * 60
 _KEPT_LONGEST = 14 * _DAY
@@ -154,11 +154,9 @@ def earlier_versions(facts: Facts) -> Findings:
 
 
 def _called(facts: Facts) -> list[Function]:
-    """The functions that executions call, each once."""
-    function = existing(facts.effect)
-    looks_up = None if isinstance(facts.find, Unreadable) else facts.find  # which `functions` tells
-    named = [one for one in (looks_up, function) if isinstance(one, Function)]
-    return list({one.arn: one for one in named}.values())
+    """The functions that executions call, each once; `functions` tells if find is unreadable."""
+    named = (facts.find, existing(facts.effect))
+    return list({one.arn: one for one in named if isinstance(one, Function)}.values())
 
 
 def consumer_time_out(facts: Facts) -> Findings:

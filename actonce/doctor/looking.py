@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -90,17 +90,13 @@ def _function(stack: Stack, name: str) -> Function:
     function = Function(arn, found["Timeout"], reserved, variables, durable)
     if not function.is_version:
         return function
-    now = _or_unreadable(
-        lambda: stack.lambda_.get_function_configuration(FunctionName=found["FunctionName"])
-    )
-    since = now if isinstance(now, Unreadable) else tuple(_that_differs(found, now))
+
+    def since() -> tuple[str, ...]:
+        now = stack.lambda_.get_function_configuration(FunctionName=found["FunctionName"])
+        return tuple(name for name in _CONFIGURED if found.get(name) != now.get(name))
+
     kept = _or_unreadable(lambda: _not_retained(stack.aws, arn))
-    return replace(function, deployed_since=since, not_retained=kept)
-
-
-def _that_differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """What differs between two configurations of a function, of what a deployment changes."""
-    return (name for name in _CONFIGURED if one.get(name) != other.get(name))
+    return replace(function, deployed_since=_or_unreadable(since), not_retained=kept)
 
 
 _CONFIGURED = (
@@ -108,6 +104,7 @@ _CONFIGURED = (
     *("FileSystemConfigs", "Handler", "ImageConfigResponse", "KMSKeyArn", "Layers"),
     *("LoggingConfig", "MemorySize", "Role", "Runtime", "Timeout", "TracingConfig", "VpcConfig"),
 )
+"""What a deployment changes of a function, in GetFunctionConfiguration's answer."""
 
 
 def _not_retained(aws: Aws, version: str) -> tuple[str, ...] | Unreadable | None:

@@ -4,7 +4,6 @@ Step Functions lists the newest executions first, so that few more are read than
 have no order of time: their table is read from its beginning, up to `MOST_ROWS`.
 """
 
-import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from actonce.messages.message_summary import (
     state_of_row,
     state_of_running,
 )
+from actonce.messages.newest import Newest
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
 from actonce_core.histories.reading import read_events
@@ -108,33 +108,9 @@ class Page:
     read_in_part: bool = False
 
 
-class EndedMessages:
-    """Messages that have ended, with their states, which do not change: each is looked up once.
-
-    A message that is redriven ends again, at another time.
-
-    Attributes:
-        letters: by an execution's ARN and its end, when it posted the letter that nobody answered;
-            None: it posted none.
-    """
-
-    def __init__(self) -> None:
-        self.letters: dict[tuple[str, datetime], datetime | None] = {}
-        self._kept: dict[tuple[str, datetime], Recent] = {}
-        self._lock = threading.Lock()
-
-    def get(self, one: Recent) -> Recent | None:
-        """The message with its state; None: it was not looked up, or is no longer kept."""
-        return None if one.ended is None else self._kept.get((one.name, one.ended))
-
-    def keep(self, one: Recent) -> None:
-        """Keep a message that was looked up, if it has ended."""
-        if one.ended is None:
-            return
-        with self._lock:
-            self._kept[one.name, one.ended] = one
-            while len(self._kept) > MOST_KEPT:
-                del self._kept[next(iter(self._kept))]
+EndedMessages = Newest[tuple[str, datetime | None], Recent]
+"""Messages that have ended, by name and end, with their states, which do not change: each is looked
+up once. A message that is redriven ends again, at another time."""
 
 
 def page(  # noqa: PLR0913 - which of all, and what is known of them
@@ -173,7 +149,7 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
     # One more, which tells whether there are more; of a time the others are passed over, as many
     # with each call as there can be.
     arguments["maxResults"] = min(limit + 1, MOST_NAMES) if until is None else MOST_NAMES
-    known = known or EndedMessages()
+    known = Newest(MOST_KEPT) if known is None else known
     messages: list[Recent] = []
     looked_at = 0
     while True:
@@ -254,7 +230,7 @@ def _whole(stack: Stack, known: EndedMessages, found: list[Recent]) -> list[Rece
     _ = stack.stepfunctions  # made here: clients may be shared by threads, not made by them
 
     def whole(one: Recent) -> Recent:
-        if (before := known.get(one)) is not None:
+        if (before := known.get((one.name, one.ended))) is not None:
             return before
         # Of one that failed only its error tells whether a person had rejected it.
         state = "ended" if one.status == "FAILED" else state_of_execution(one.status)
@@ -271,8 +247,8 @@ def _whole(stack: Stack, known: EndedMessages, found: list[Recent]) -> list[Rece
             status=execution.status,
             state=_state(stack, execution),
         )
-        if execution.status == one.status:
-            known.keep(looked_up)
+        if one.ended and execution.status == one.status:
+            known[one.name, one.ended] = looked_up
         return looked_up
 
     with ThreadPoolExecutor(8, thread_name_prefix="recent") as threads:

@@ -4,7 +4,6 @@ A part that cannot be read, as where somebody may not read it, does not end the 
 with the reason, and nothing is called absent because of it.
 """
 
-import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,6 @@ from typing import Any, Literal, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages import history
-from actonce.messages.dead_letters import DeadLetter, is_of_last, letter_of
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
 from actonce.messages.own_effects import OwnEffects, effects_of_stack, plain, typed
@@ -252,19 +250,6 @@ def with_log(stack: Stack, story: Story) -> Story:
     errors: dict[Part, _ReadError] = {}
     lines = _read(errors, "log", lambda: _deliveries(stack, story.message_id))
     return replace(story, lines=lines or [], unread={**story.unread, **_in_words(errors)})
-
-
-def waiting_letter(stack: Stack, story: Story) -> DeadLetter | None:
-    """The dead letter for which a message waits; None: it was not read, or may not be."""
-    with (
-        contextlib.suppress(ClientError, BotoCoreError),
-        QueueReader(stack.sqs, stack.dead_letter_queue, wait_for_others=2) as queue,
-    ):
-        found = letter_of(queue, story.execution_name)
-        for one in () if found is None else (found, *found.older):
-            if not story.dead_letters or is_of_last(one, story.dead_letters):
-                return one
-    return None
 
 
 _ReadError = Failed | ClientError | BotoCoreError

@@ -6,7 +6,7 @@ name that CloudFormation gives the nested one. `PARENT/LogicalId` names one of s
 
 import functools
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -187,38 +187,17 @@ def _of_profile(name: str) -> boto3.Session:
     return boto3.Session(profile_name=name)
 
 
-class _Output:
-    """An output of the stack, by its name; a KeyError if the stack does not have it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, stack: "Stack", _: type) -> str:
-        return stack.outputs[self._name]
+T = TypeVar("T")
 
 
-class _OptionalOutput:
-    """An output that only some stacks have; None for the others."""
+class _Read(Generic[T]):
+    """An attribute that is read off the stack; a KeyError if it needs an output that is missing."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, read: Callable[["Stack"], T]) -> None:
+        self._read = read
 
-    def __get__(self, stack: "Stack", _: type) -> str | None:
-        return stack.outputs.get(self._name)
-
-
-Client = TypeVar("Client")
-
-
-class _Client(Generic[Client]):
-    """The client of a service."""
-
-    def __init__(self, service: str) -> None:
-        self._service = service
-
-    def __get__(self, stack: "Stack", _: type) -> Client:
-        client: Client = stack.aws.client(self._service)
-        return client
+    def __get__(self, stack: "Stack", _: type) -> T:
+        return self._read(stack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,32 +221,34 @@ class Stack:
     where: str = ""
     id: str = ""
 
-    dynamodb: "ClassVar[_Client[DynamoDBClient]]" = _Client("dynamodb")
-    lambda_: "ClassVar[_Client[LambdaClient]]" = _Client("lambda")
-    logs: "ClassVar[_Client[CloudWatchLogsClient]]" = _Client("logs")
-    sqs: "ClassVar[_Client[SQSClient]]" = _Client("sqs")
-    stepfunctions: "ClassVar[_Client[SFNClient]]" = _Client("stepfunctions")
+    dynamodb: "ClassVar[_Read[DynamoDBClient]]" = _Read(lambda stack: stack.aws.client("dynamodb"))
+    lambda_: "ClassVar[_Read[LambdaClient]]" = _Read(lambda stack: stack.aws.client("lambda"))
+    logs: "ClassVar[_Read[CloudWatchLogsClient]]" = _Read(lambda stack: stack.aws.client("logs"))
+    sqs: "ClassVar[_Read[SQSClient]]" = _Read(lambda stack: stack.aws.client("sqs"))
+    stepfunctions: "ClassVar[_Read[SFNClient]]" = _Read(
+        lambda stack: stack.aws.client("stepfunctions")
+    )
 
-    requests_queue = _Output("RequestsQueueUrl")
-    unstarted_queue = _Output("UnstartedQueueUrl")
-    dead_letter_queue = _Output("DeadLetterQueueUrl")
-    fingerprints_table = _Output("FingerprintsTableName")
-    ledger_table = _OptionalOutput("LedgerTableName")
+    requests_queue = _Read(lambda stack: stack.outputs["RequestsQueueUrl"])
+    unstarted_queue = _Read(lambda stack: stack.outputs["UnstartedQueueUrl"])
+    dead_letter_queue = _Read(lambda stack: stack.outputs["DeadLetterQueueUrl"])
+    fingerprints_table = _Read(lambda stack: stack.outputs["FingerprintsTableName"])
+    ledger_table = _Read(lambda stack: stack.outputs.get("LedgerTableName"))
     """Of a ledger or a lease; None if the stack starts executions."""
-    effects_table = _Output("EffectsTableName")
+    effects_table = _Read(lambda stack: stack.outputs["EffectsTableName"])
     """The table that the effects are in; missing if the stack does not know one."""
-    effects_attributes = _OptionalOutput("EffectsAttributes")
+    effects_attributes = _Read(lambda stack: stack.outputs.get("EffectsAttributes"))
     """Of that table, see `Attributes.of_output`."""
-    effect_function = _Output("EffectFunctionArn")
+    effect_function = _Read(lambda stack: stack.outputs["EffectFunctionArn"])
     """What performs effects, by name or ARN; missing if a lock's consumer performs the example."""
-    find_function = _OptionalOutput("FindFunctionArn")
+    find_function = _Read(lambda stack: stack.outputs.get("FindFunctionArn"))
     """What looks up effects, by name or ARN; None if a person has to."""
-    state_machine = _Output("ProcessMessageArn")
+    state_machine = _Read(lambda stack: stack.outputs["ProcessMessageArn"])
     """Only a stack that starts executions has it."""
-    starter_function = _Output("StarterFunctionName")
+    starter_function = _Read(lambda stack: stack.outputs["StarterFunctionName"])
     """The function that the queue feeds: StarterFunction or ConsumerFunction."""
-    starter_log_group = _Output("StarterLogGroupName")
-    version = _OptionalOutput("ActOnceVersion")
+    starter_log_group = _Read(lambda stack: stack.outputs["StarterLogGroupName"])
+    version = _Read(lambda stack: stack.outputs.get("ActOnceVersion"))
     """Of the release that it was deployed from; None for a release before this output."""
 
     @classmethod

@@ -28,7 +28,7 @@ from actonce_core.histories.stays import Stay
 from tests.cli.conftest import STATE_MACHINE, VERSION_DEPLOYED
 from tests.support.histories import START, Kind, history_of
 from tests.support.queues import decide_shown, hold, ids_left, letter, letters, post, received
-from tests.support.stacks import deployed
+from tests.support.stacks import deployed, with_outputs
 
 ARN = STATE_MACHINE.replace(":stateMachine:", ":execution:") + ":m-1"
 
@@ -194,7 +194,7 @@ REFUSED: dict[str, Any] = {"reason": "rejected", "error": "Rejected", "cause": "
     [
         ("rejected", "", "perform"),
         ("not_performed", UNKNOWN["cause"], "perform"),
-        ("rounds_used_up", "", "perform"),
+        ("rounds_used_up", "", None),  # what looked it up then is no longer named
         ("outcome_unknown", UNKNOWN["cause"], "retry"),
         ("outcome_unknown", "late | FindEffect: Unclear: no table", None),
         # What an effect says of itself is not what FindEffect says.
@@ -207,6 +207,14 @@ def test_what_can_be_decided_is_offered(
 ) -> None:
     every = ["retry", "perform", "resolve", "reject"]
     assert decisions_on(moto_stack, reason, cause) == [one for one in every if one != kept_from]
+
+
+@pytest.mark.parametrize("looks", ["FindFunctionArn", "LedgerTableName"])
+def test_where_something_looks_it_up_nobodys_word_is_taken_for_it(
+    moto_stack: Stack, looks: str
+) -> None:
+    stack = with_outputs(moto_stack, **{looks: "whatever looks"})
+    assert decisions_on(stack, "rounds_used_up", "") == ["retry", "resolve", "reject"]
 
 
 # ------------------------------------------------------------------ on what was shown
@@ -330,6 +338,8 @@ def test_a_letter_stays_that_no_token_was_sent_for_however_far_the_history_lags(
     is_bulk: bool,
 ) -> None:
     why: dict[str, Any] = {"REFUSED": REFUSED, "USED_UP": USED_UP, "UNKNOWN": UNKNOWN}[kept_from]
+    if kept_from == "USED_UP":
+        moto_stack.outputs["FindFunctionArn"] = "arn:find"
     post(moto_stack, "m-1", 1, task_token="of before", execution_arn=ARN, **why)
     post(moto_stack, "m-1", 2, task_token="waits", execution_arn=ARN, **why)
     if is_bulk:

@@ -8,6 +8,7 @@ import pytest
 from botocore.stub import ANY, Stubber
 
 from actonce.messages import recent
+from actonce.messages.newest import Newest
 from actonce.messages.recent import whole_day
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
@@ -178,14 +179,11 @@ def test_states_tell_by_hand_from_performed_and_who_is_waited_for(
     assert [one.state for one in found.messages] == [state for *_, state in ends]
 
 
-def test_what_has_ended_is_looked_up_once(
-    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known = recent.EndedMessages()
+def test_what_has_ended_is_looked_up_once(moto_stack: Stack) -> None:
+    known: recent.EndedMessages = Newest(1)
     ended = execution("m-1", 9, 8)
     described = ended | {"output": '{"outcome": "resolved"}'}
     again = execution("m-1", 9, 7)  # redriven, it ended anew
-    monkeypatch.setattr(recent, "MOST_KEPT", 1)
     with Stubber(moto_stack.stepfunctions) as answers:
         for listed, looked_up in ((ended, described), (ended, None), (again, described)):
             answers.add_response("list_executions", {"executions": [listed]})
@@ -194,7 +192,7 @@ def test_what_has_ended_is_looked_up_once(
             page = recent.page(moto_stack, limit=20, known=known)
             assert [one.state for one in page.messages] == ["resolved"]
         answers.assert_no_pending_responses()
-    assert known.get(page.messages[0])
+    assert list(known.values()) == page.messages
 
 
 def test_of_what_has_failed_and_may_not_be_read_it_is_not_told_that_nobody_had_decided(

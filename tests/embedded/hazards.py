@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from actonce.demo.records import appointments
 from actonce.demo.run import wait_for_rest
 from actonce.embedded import faults
 from actonce.embedded.injected.fault_injection import used
@@ -118,7 +117,11 @@ def ends_by_practice(stack: Stack, sent: Mapping[str, Sequence[Sent]]) -> dict[s
 def effects_by_practice(stack: Stack) -> defaultdict[str, list[tuple[str, str]]]:
     """Message id and body of each practice's effects, by their slots."""
     effects = defaultdict(list)
-    for item in appointments(stack):
+    pages = stack.dynamodb.get_paginator("scan").paginate(
+        TableName=stack.effects_table, ConsistentRead=True
+    )
+    items = [item for page in pages for item in page["Items"] if "slot" in item]
+    for item in sorted(items, key=lambda one: (int(one["slot"]["N"]), one["message_id"]["S"])):
         if "request" in item:  # what other tests write by hand has none
             effect = (item["message_id"]["S"], one_form(item["request"]["S"]))
             effects[item["practice"]["S"]].append(effect)

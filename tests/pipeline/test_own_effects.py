@@ -57,6 +57,9 @@ def test_rows_are_read_as_the_stream_they_are(spark: SparkSession, tmp_path: Pat
                            [CAME, row("", at(2), "performed"),
                             *[own_effect("", at(2), "card")] * 2]),
         "waits": ("awaiting_decision", True, [CAME, row("", at(2), "dead_letter")]),
+        "waits, and other content came":
+            ("conflict", True, [CAME, row("", at(2), "dead_letter"),
+                                delivery("", at(3), "refused", "conflict")]),
         "rejected": ("rejected", True, [CAME, row("", at(9), "rejected")]),
         "resolved": ("resolved", True,
                      [CAME, row("", at(2), "dead_letter"), row("", at(9), "resolved")]),
@@ -72,8 +75,8 @@ def test_rows_are_read_as_the_stream_they_are(spark: SparkSession, tmp_path: Pat
     assert summary["quarantine"]["lines"] == 0
     (unsaid,) = summary["cannot_judge"]
     assert "sent is missing" in unsaid
-    assert summary["totals"]["executions"] == 11  # of messages that have a row
-    assert summary["days"][0]["streams"]["executions"] == 13
+    assert summary["totals"]["executions"] == 12  # of messages that have a row
+    assert summary["days"][0]["streams"]["executions"] == 14
     assert summary["exit_status"] == 1
 
 

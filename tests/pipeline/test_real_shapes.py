@@ -96,6 +96,7 @@ def test_what_cannot_be_read_is_named_with_its_place_and_costs_itself_only(
     ]
     assert summary["messages"] == summary["verdicts"]["performed_once"] == 1
     assert "3 lines or files could not be read" in summary["sentence"]
+    assert (summary["exit_status"], summary["cannot_judge"]) == (3, [])
     assert json.loads((root / "audit" / "summary.json").read_text()) == summary
 
 

@@ -1,16 +1,21 @@
 """Attacks on the console by whoever can send a request to this machine's loopback."""
 
+import contextlib
 import re
+import socket
 from typing import Any
 
 import pytest
+from starlette.responses import PlainTextResponse
 
 from actonce.console import templating
 from actonce.console.access import HEADERS, LONGEST_BODY, own_hosts
 from actonce.console.read_only import Forbidden
+from actonce.console.server import MOST_CONNECTIONS
 from actonce.stack.clients import Stack
+from tests.embedded.waiting import DEADLINE, wait_until
 from tests.support.queues import dead, row
-from tests.web_console.asking import COOKIE, HANGS_UP, HOST, PORT, TOKEN
+from tests.web_console.asking import COOKIE, HANGS_UP, HOST, PORT, TOKEN, Server
 from tests.web_console.conftest import Open
 
 STRANGER = {"cookie": ""}
@@ -161,3 +166,21 @@ def test_no_template_has_script_or_style_of_its_own() -> None:
         )
         for tag in re.findall(r"<script[^>]*>", text):
             assert 'src="/static/' in tag, name
+
+
+def test_only_so_many_connections_are_served_and_the_page_is_back_once_they_end() -> None:
+    server = Server(lambda _: PlainTextResponse("here"))
+
+    def status() -> int:
+        with socket.create_connection(server.address, DEADLINE) as asking:
+            asking.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            return int(asking.recv(12).split()[1])
+
+    try:
+        with contextlib.ExitStack() as idle:
+            for _ in range(MOST_CONNECTIONS):
+                idle.enter_context(socket.create_connection(server.address, DEADLINE))
+            wait_until(lambda: status() == 503)
+        wait_until(lambda: status() == 200)
+    finally:
+        server.end()

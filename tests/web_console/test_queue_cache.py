@@ -13,7 +13,6 @@ from actonce.console.queue_cache import (
     FRESH_SECONDS,
     KEPT,
     SMALL,
-    OpenForms,
     QueueCache,
     QueueState,
     Shown,
@@ -97,12 +96,10 @@ def test_a_small_queue_is_read_again_while_somebody_looks_whatever_its_count(
 
 
 def test_a_form_asks_about_what_it_showed_until_it_is_sent_or_too_many_are_open() -> None:
-    forms = OpenForms()
-    keys = [forms.open(Shown([number] * 6, NOW)) for number in range(KEPT + 2)]
+    queue = QueueCache(Reads())
+    keys = [queue.open_form(Shown([number] * 6, NOW)) for number in range(KEPT + 2)]
     assert len(set(keys)) == len(keys)
-    assert [forms.shown(key) is None for key in keys] == [True] * 2 + [False] * KEPT
-    forms.close(keys[-1])
-    assert forms.shown(keys[-1]) is None
+    assert [key in queue.forms for key in keys] == [False] * 2 + [True] * KEPT
 
 
 def test_what_is_no_letter_and_older_letters_are_counted(ledger: Stack, console: Open) -> None:
@@ -189,7 +186,7 @@ def test_another_form_is_not_needed_for_the_same_letter_until_it_was_sent(
     assert client.post("/dead-letters/decide", key=key, action="retry").headers["location"] == (
         "/jobs/1"
     )
-    assert client.context.letters.forms.shown(key) is None
+    assert key not in client.context.letters.forms
 
 
 def test_a_key_is_of_one_queues_forms(ledger: Stack, console: Open) -> None:

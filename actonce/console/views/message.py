@@ -41,9 +41,6 @@ _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
 MOST_LOOKS = 30
 """For a message that is nowhere; after as many its page looks again only when somebody asks."""
 
-_LOGS_KEPT = 64
-"""Messages whose deliveries, which are slow to read from the log, are kept."""
-
 Form = tuple[str, DeadLetter, datetime]
 """The key of the form that decides on a message, its letter, and when that was read (UTC)."""
 
@@ -65,10 +62,7 @@ def log(context: Context, request: ViewRequest) -> Response:
     """The same, with what the starter's log has of the message now."""
     story = _story(context, request)
     at, told = datetime.now(UTC), with_log(context.stack, story)
-    context.with_log.pop(story.message_id, None)
     context.with_log[story.message_id] = (at, told)
-    for old in list(context.with_log)[:-_LOGS_KEPT]:
-        context.with_log.pop(old, None)
     if told.conflicts and not any(one.is_conflict for one in story.unstarted):
         # The log has a conflict that was not found in UnstartedQueue.
         context.unstarted.scan()  # for which the story waits a moment
@@ -215,10 +209,10 @@ def _form(context: Context, story: Story) -> Form | None:
         return None
     found = next((one for one in latest.entries if is_it(one)), None)
     if found is None:
-        form = context.letters.forms.alone(is_it) if latest.held_elsewhere else None
+        form = context.letters.form_alone(is_it) if latest.held_elsewhere else None
         return form and (form[0], form[1].entries[0], form[1].at)
-    form = context.letters.forms.alone(lambda one: one.entry == found.entry)
-    key = form[0] if form else context.letters.forms.open(Shown([found], latest.at))
+    form = context.letters.form_alone(lambda one: one.entry == found.entry)
+    key = form[0] if form else context.letters.open_form(Shown([found], latest.at))
     return key, found, latest.at
 
 

@@ -115,12 +115,12 @@ class QueueView(Generic[E]):
         ticked = (
             frozenset(request.fields.get("entry", [])) if request.one("scope") != "all" else None
         )
-        forms = context.queue(self.queue).forms
-        shown = forms.shown(key) if key else self._chosen(context, kind, ticked)
+        queue = context.queue(self.queue)
+        shown = queue.forms.get(key) if key else self._chosen(context, kind, ticked)
         if shown is None:
             raise Refused(_GONE, 410, self.path)
         self._check(context, shown.entries, action)
-        key = key or forms.open(shown)
+        key = key or queue.open_form(shown)
         wants_note = self.wants_note(action)
         gone = 0 if ticked is None else len(ticked) - len(shown.entries)
         return page(
@@ -148,7 +148,7 @@ class QueueView(Generic[E]):
         """Do it with the entries that were shown. A second click finds the first one's job."""
         key, action, note = request.one("key"), self._action(request), request.one("note").strip()
         forms = context.queue(self.queue).forms
-        shown = forms.shown(key)  # first: a form is closed once its job is begun
+        shown = forms.get(key)  # first: a form is closed once its job is begun
         if begun := context.jobs.begun_with(key):
             return elsewhere(request, f"/jobs/{begun.number}")
         if shown is None:
@@ -167,7 +167,7 @@ class QueueView(Generic[E]):
             len(shown.entries),
             self.task(context, Listing(shown.entries, held_elsewhere=0), action, note),
         )
-        forms.close(key)
+        forms.pop(key, None)
         return elsewhere(request, f"/jobs/{job.number}")
 
     def offered(self, context: Context, chosen: Sequence[E], advice: Advice) -> dict[str, str]:

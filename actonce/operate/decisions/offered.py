@@ -39,7 +39,8 @@ def why_not(stack: Stack, decision: str, reason: str, cause: str) -> str | None:
     """
     if decision == "perform" and reason in NOTHING_HAPPENED:
         return _NOBODYS_WORD
-    if decision == "perform" and reason == "rounds_used_up":  # so each look-up gave an answer
+    looks = stack.find_function is not None or stack.ledger_table is not None
+    if decision == "perform" and reason == "rounds_used_up" and looks:
         return _LOOKS
     was_unnamed = reason == "outcome_unknown" and nothing_looks_up(cause)
     if decision == "retry" and was_unnamed and stack.find_function is None:
