@@ -41,7 +41,7 @@ def test_its_columns_are_those_that_the_audit_writes_in_their_order(
     files = [str(file) for file in messages.glob(f"day={DAY}/*.parquet")]
     assert files
     # Athena finds a Parquet column by its name. The partition's is in no file.
-    assert COLUMNS == spark.read.parquet(*files).dtypes
+    assert spark.read.parquet(*files).dtypes == COLUMNS
     assert TABLE["PartitionKeys"] == [{"Name": "day", "Type": "string"}]
 
 
