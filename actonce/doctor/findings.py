@@ -197,9 +197,11 @@ def effects(facts: Facts) -> Findings:
         return
     table = existing(facts.effects)
     if table is None:
+        name = facts.parameters.get("EffectsTableName") or "of the example"
         yield _stops(
-            f"The table of EffectsTableName is not there, in {facts.region}, so actonce where, the "
-            "console and the audit can read no effect. Make it, or name another."
+            f"The effects table {name} is not there, in {facts.region}, so actonce where, the "
+            "console and the audit can read no effect. Make it, or name another by "
+            "EffectsTableName."
         )
         return
     if table.keys == (table.key,):
@@ -211,7 +213,8 @@ def effects(facts: Facts) -> Findings:
     if not_asked := readable(table.not_asked):
         yield _advice(
             f"actonce where and the console cannot look up the effects of one message: {not_asked} "
-            f"An index of {table.name} with the key {table.key} and all attributes lets them."
+            f"They need {table.key} as a text or a number, and as the key of {table.name} or of an "
+            "index with all attributes."
         )
 
 

@@ -108,6 +108,8 @@ def test_function_is_of_the_package_of_the_others_and_its_task_waits_longer() ->
     starter = cloudformation.load()["Resources"]["StarterFunction"]["Properties"]
 
     assert properties["Code"] == starter["CodeUri"]
+    everyones = cloudformation.load()["Globals"]["Function"]
+    assert properties["Architectures"] == everyones["Architectures"]
     # With Metadata of its own sam would build the same package once more.
     assert "Metadata" not in function
     task = audit_machine.definition()["States"]["RecordExecutions"]
