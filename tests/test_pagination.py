@@ -284,6 +284,9 @@ LISTINGS: dict[Site, Listing | str] = {
             "a", "b", seen=lambda _: reading.read_events(STACK.stepfunctions, "e"), both=["a", "b"]
         )
     ),
+    ("actonce/messages/own_effects.py", "some", "scan"): (
+        "A sample of the effects, for doctor: what is in one page is enough of one."
+    ),
     ("functions/appointments.py", "find", "query"): (
         "A message's appointments, by the key: the example books one, and DynamoDB's page has 1 MB."
     ),

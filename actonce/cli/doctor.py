@@ -23,9 +23,9 @@ _TOLD = {
 def doctor(*, at: Chosen, json: Json = False) -> None:
     """Compare what is deployed with what the stack assumes.
 
-    Time-outs, queues, concurrency, alarms. It says what to do, and it changes nothing and calls no
-    function. Exit status: 1 if something can act twice, be lost or not go on; 3 if nothing of that
-    was found, but a check could not be made; 0 otherwise.
+    Time-outs, queues, concurrency, the table of effects, alarms. It says what to do, and it changes
+    nothing and calls no function. Exit status: 1 if something can act twice, be lost or not go on;
+    3 if nothing of that was found, but a check could not be made; 0 otherwise.
 
     Example:
 

@@ -21,6 +21,8 @@ NESTED = """\
           EffectFunctionArn: !Ref GiftCards.Version
           FindFunctionArn: !Ref GiftCards.Version
           EffectTimeoutSeconds: !Ref GiftCardSeconds
+          EffectsTableName: !Ref GiftCardsTable # of DynamoDB; for none leave both lines out
+          EffectsAttributes: order_id,sent_at,card # the id, the time, what describes it
 """
 """The lines for a team's template."""
 
@@ -45,7 +47,8 @@ Into .gitignore:
     records/
 
 Into your template, in front of a function of yours (here GiftCards, whose time-out is the parameter
-GiftCardSeconds):
+GiftCardSeconds, and whose effects are in GiftCardsTable, so that the audit sees if one happened
+twice):
 
 {NESTED}
 and into that function, so that each deployment that changes it publishes a version, and none

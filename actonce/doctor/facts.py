@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from actonce.messages.own_effects import OwnEffect
 from actonce.queues.queue_state import Pause
 
 T = TypeVar("T")
@@ -150,6 +151,28 @@ class Feed:
 
 
 @dataclass(frozen=True, slots=True)
+class Effects:
+    """The effects table that the stack names.
+
+    Attributes:
+        key, time, description: the attributes that EffectsAttributes names; no time: None.
+        keys: the attributes of the table's key.
+        not_asked: why it cannot be asked for one message, a sentence; empty: it can be.
+        sample: some items of it, or all; None for one without the message's id.
+        recovers: whether it has point-in-time recovery; None: no audit exports it.
+    """
+
+    name: str
+    key: str
+    time: str | None
+    description: tuple[str, ...]
+    keys: tuple[str, ...]
+    not_asked: str | Unreadable = ""
+    sample: tuple[OwnEffect | None, ...] | Unreadable = ()
+    recovers: bool | Unreadable | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Alarms:
     """Who hears of alarms.
 
@@ -176,6 +199,7 @@ class Facts:
         requests, unstarted, dead_letters: the queues.
         feeds: every mapping of the requests queue, whoever made it.
         decides: every mapping of DeadLetterQueue; there should be none.
+        effects: None if the stack names no table of its effects.
         pause: None if it is not paused.
         options: see `Stack.options`.
     """
@@ -191,6 +215,7 @@ class Facts:
     dead_letters: Queue | Missing | Unreadable
     feeds: tuple[Feed, ...] | Unreadable
     decides: tuple[Feed, ...] | Unreadable
+    effects: Effects | Missing | Unreadable | None
     pause: Pause | Unreadable | None
     alarms: Alarms | Unreadable
     now: datetime

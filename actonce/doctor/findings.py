@@ -183,6 +183,79 @@ def looking_up(facts: Facts) -> Findings:
         )
 
 
+def effects(facts: Facts) -> Findings:
+    """The effects are in a table that the stack names, and that can tell a second one."""
+    if facts.effects is None:
+        if facts.parameters.get("EffectFunctionArn"):
+            yield _advice(
+                "The stack names no table of effects, so actonce where and the audit take the "
+                "executions' word for each, and nobody can see that one happened twice. If they "
+                "are in DynamoDB, name the table by EffectsTableName and EffectsAttributes."
+            )
+        return
+    table = existing(facts.effects)
+    if table is None:
+        name = facts.parameters.get("EffectsTableName") or "of the example"
+        yield _stops(
+            f"The effects table {name} is not there, in {facts.region}, so actonce where, the "
+            "console and the audit can read no effect. Make it, or name another by "
+            "EffectsTableName."
+        )
+        return
+    if table.keys == (table.key,):
+        yield _advice(
+            f"The key of {table.name} is {table.key} alone, so a second effect of a message takes "
+            "the place of the first, and nobody can see it. Give a new table a sort key, such as "
+            "the order's number; or another key, and an index by message."
+        )
+    if not_asked := readable(table.not_asked):
+        yield _advice(
+            f"actonce where and the console cannot look up the effects of one message: {not_asked} "
+            f"They need {table.key} as a text or a number, and as the key of {table.name} or of an "
+            "index with all attributes."
+        )
+
+
+def effects_items(facts: Facts) -> Findings:
+    """The effects have the attributes that the stack names."""
+    table = existing(facts.effects)
+    items = () if table is None else readable(table.sample)
+    if table is None or not items:
+        return
+    no_item = f"No item in a sample of {len(items)} from {table.name} has"
+    of_messages = [one for one in items if one is not None]
+    shown = {name for one in of_messages for name in one.description}
+    if not of_messages:
+        yield _advice(
+            f"{no_item} {table.key}, so nobody knows of which message an effect is. If these are "
+            "effects, name the attribute that has the message's id first in EffectsAttributes."
+        )
+    elif table.time and not any(one.at for one in of_messages):
+        what = table.time
+        if any(one.has_time for one in of_messages):
+            what += " as ISO 8601 with its zone, or as seconds or milliseconds since 1970"
+        yield _advice(
+            f"{no_item} {what}, so none counts as an effect. If these are effects, name the "
+            "attribute that says when second in EffectsAttributes."
+        )
+    elif lacking := [name for name in table.description if name not in shown]:
+        yield _advice(
+            f"{no_item} {' or '.join(lacking)}, by which EffectsAttributes has an effect "
+            "described. Name what the effects have."
+        )
+
+
+def effects_export(facts: Facts) -> Findings:
+    """The nightly audit can export the effects."""
+    table = existing(facts.effects)
+    if table is not None and table.recovers is not None and not readable(table.recovers):
+        yield _stops(
+            f"{table.name} has no point-in-time recovery, so the nightly audit cannot export it, "
+            "and ends as not audited. Turn it on in its template, by "
+            "PointInTimeRecoverySpecification."
+        )
+
+
 def functions(facts: Facts) -> Findings:
     """The functions that the stack calls exist, in this Region."""
     region = facts.region
@@ -422,6 +495,9 @@ CHECKS: dict[str, Callable[[Facts], Findings]] = {
     "concurrency": concurrency,
     "remembering": remembering,
     "looking-up": looking_up,
+    "effects": effects,
+    "effects-items": effects_items,
+    "effects-export": effects_export,
     "alarms": telling,
 }
 """By name, as `--json` and a person see it."""

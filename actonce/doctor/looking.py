@@ -8,14 +8,18 @@ from typing import TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.doctor.facts import Alarms, Facts, Feed, Function, Missing, Queue, Unreadable
+from actonce.doctor.facts import Alarms, Effects, Facts, Feed, Function, Missing, Queue, Unreadable
+from actonce.messages.own_effects import EffectsTable, effects_of_stack
 from actonce.queues.queue_state import find_pause
 from actonce.stack.aws_errors import is_missing
 from actonce.stack.clients import Aws, Stack, resources_of
 from actonce.stack.extras import install
 from actonce.stack.message_ids import parameters
+from actonce.terminal.errors import Failed
 
 T = TypeVar("T")
+
+_SAMPLE = 100
 
 
 def look(stack: Stack, now: datetime) -> Facts:
@@ -29,6 +33,7 @@ def look(stack: Stack, now: datetime) -> Facts:
     effect, find = stack.outputs.get("EffectFunctionArn"), stack.find_function
     requests = _or_missing(lambda: _queue(stack, stack.requests_queue))
     dead_letters = _or_missing(lambda: _queue(stack, stack.dead_letter_queue))
+    effects = effects_of_stack(stack)
     return Facts(
         stack=stack.called,
         parameters=given,
@@ -41,6 +46,7 @@ def look(stack: Stack, now: datetime) -> Facts:
         dead_letters=dead_letters,
         feeds=_feeds(stack, requests),
         decides=_feeds(stack, dead_letters),
+        effects=_or_missing(lambda: _effects(stack, effects)) if effects else None,
         pause=_or_unreadable(lambda: find_pause(stack.sqs, stack.requests_queue)),
         alarms=_or_unreadable(lambda: _alarms(stack)),
         now=now,
@@ -53,8 +59,8 @@ def _or_unreadable(read: Callable[[], T]) -> T | Unreadable:
         return read()
     except ClientError as error:
         return Unreadable(_why(error))
-    except BotoCoreError as error:
-        return Unreadable(str(error))
+    except (BotoCoreError, Failed) as error:
+        return Unreadable(str(error).rstrip("."))
 
 
 def _why(error: ClientError) -> str:
@@ -168,6 +174,36 @@ def _mappings(stack: Stack, queue_arn: str) -> Iterator[Feed]:
             filters = bool(one.get("FilterCriteria", {}).get("Filters"))
             filters = filters or "FilterCriteriaError" in one
             yield Feed(one["FunctionArn"], one["State"], reports, filters)
+
+
+def _effects(stack: Stack, table: EffectsTable) -> Effects:
+    name, named = stack.effects_table, table.attributes
+    described = stack.dynamodb.describe_table(TableName=name)["Table"]
+    is_exported = "AuditStateMachineArn" in stack.outputs
+    return Effects(
+        name,
+        named.key,
+        named.time,
+        named.description,
+        tuple(one["AttributeName"] for one in described["KeySchema"]),
+        _or_unreadable(lambda: _not_asked(table)),
+        _or_unreadable(lambda: tuple(table.some(_SAMPLE))),
+        _or_unreadable(lambda: _recovers(stack, name)) if is_exported else None,
+    )
+
+
+def _not_asked(table: EffectsTable) -> str:
+    try:
+        table.of_message("0")  # a text, and a number, so that the table is asked
+    except Failed as failed:
+        return str(failed)
+    return ""
+
+
+def _recovers(stack: Stack, table: str) -> bool:
+    backups = stack.dynamodb.describe_continuous_backups(TableName=table)
+    told = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    return told.get("PointInTimeRecoveryStatus") == "ENABLED"
 
 
 def _alarms(stack: Stack) -> Alarms:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ministack.core import lambda_runtime as workers
-from ministack.services import cloudformation, lambda_svc, stepfunctions
+from ministack.services import cloudformation, dynamodb, lambda_svc, stepfunctions
 from ministack.services.cloudformation import engine, provisioners
 
 from actonce.embedded.lambda_runtime import BOOTSTRAP, start_host
@@ -141,6 +141,17 @@ def take_numbers(handle: Function, *arguments: Any) -> Any:
     return handle(*arguments)
 
 
+def recover_table(handle: Function, *arguments: Any, **named: Any) -> Any:
+    """Give a table the point-in-time recovery that its template says."""
+    made = handle(*arguments, **named)
+    *_, properties = (one for one in arguments if isinstance(one, dict))
+    said = "PointInTimeRecoverySpecification"
+    dynamodb._update_continuous_backups(  # noqa: SLF001
+        {"TableName": made[0], said: properties.get(said, {})}
+    )
+    return made
+
+
 def _is_python(configuration: dict[str, Any]) -> bool:
     return str(configuration.get("Runtime")).startswith("python")
 
@@ -205,6 +216,8 @@ def close_gaps(bootstrap: Path) -> None:
     handlers = provisioners._RESOURCE_HANDLERS  # noqa: SLF001
     for kind, operation, handler in (
         ("AWS::CloudFormation::Stack", "delete", retain_nested),
+        ("AWS::DynamoDB::Table", "create", recover_table),
+        ("AWS::DynamoDB::Table", "update", recover_table),
         ("AWS::Lambda::EventSourceMapping", "create", take_numbers),
         ("AWS::Lambda::EventSourceMapping", "update", take_numbers),
     ):

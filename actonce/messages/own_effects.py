@@ -169,6 +169,12 @@ class EffectsTable(OwnEffects):
             for item in page["Items"]:
                 yield self._effect(item, shape)
 
+    def some(self, most: int) -> list[OwnEffect | None]:
+        """Effects as `every` reads them, at most so many."""
+        shape = self._shape()
+        page = self._dynamodb.scan(TableName=self._name, Limit=most, **self._projection(shape))
+        return [self._effect(item, shape) for item in page["Items"]]
+
     def of_message(self, message_id: str) -> list[OwnEffect]:
         """See `OwnEffects`; consistently, but by an index where the id is not the table's key."""
         shape = self._shape()

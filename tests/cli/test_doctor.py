@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from actonce.doctor.facts import Alarms, Facts, Feed, Function, Missing, Queue, Unreadable
+from actonce.doctor.facts import Alarms, Effects, Facts, Feed, Function, Missing, Queue, Unreadable
 from actonce.doctor.findings import CHECKS, examine
+from actonce.messages.own_effects import OwnEffect
 from actonce.queues.queue_state import Pause
 from tests.support.snapshots import Snapshot
 
@@ -19,6 +20,14 @@ REQUESTS = Queue(f"{SQS}:requests", 210, 14 * DAY, f"{SQS}:unstarted", 1000)
 UNSTARTED = Queue(f"{SQS}:unstarted", 30, 14 * DAY)
 LETTERS = Queue(f"{SQS}:letters", 30, 14 * DAY)
 OURS = Feed(STARTER.arn, "Enabled", reports_failures=True)
+BOUGHT = OwnEffect("g-1", "card-7", NOW, {"amount": "20"}, has_time=True)
+SAMPLE = (None, replace(BOUGHT, description={"card": 7}), BOUGHT)
+EFFECTS = Effects(
+    *("cards", "order_id", "sent_at", ("amount", "card")),
+    keys=("order_id", "card"),
+    sample=SAMPLE,
+    recovers=True,
+)
 PARAMETERS = {
     "DecisionTimeoutSeconds": str(14 * DAY),
     "EffectFunctionArn": EFFECT.arn,
@@ -42,6 +51,7 @@ SOUND = Facts(
     dead_letters=LETTERS,
     feeds=(OURS,),
     decides=(),
+    effects=EFFECTS,
     pause=None,
     alarms=Alarms(1, 0),
     now=NOW,
@@ -62,6 +72,10 @@ def of_cards(qualifier: str) -> Function:
 
 def paused(days: float) -> Pause:
     return Pause((NOW - timedelta(days=days)).isoformat(), "kim", "")
+
+
+def effects(**changed: Any) -> dict[str, Any]:
+    return {"effects": replace(EFFECTS, **changed)}
 
 
 OTHER = Feed(f"{LAMBDA}:old-consumer", "Enabled", reports_failures=True)
@@ -135,6 +149,21 @@ FACTS: dict[str, dict[str, Any]] = {
     "the effect may not run": {"effect": replace(EFFECT, reserved=0)},
     "the starter may not run": {"starter": replace(STARTER, reserved=0)},
     "nothing looks up": {"find": None},
+    "no table of effects": {"effects": None},
+    "no table of effects, of the example": {"effects": None} | said(EffectFunctionArn=""),
+    "the table of effects is gone": {"effects": Missing()} | said(EffectsTableName="cards"),
+    "the example's table of effects is gone": {"effects": Missing()},
+    "a key that is the message's alone": effects(keys=("order_id",)),
+    "no index by message": effects(keys=("card",), not_asked="order_id is no key."),
+    "no effects yet": effects(sample=()),
+    "no effect is a message's": effects(sample=(None, None)),
+    "no effect has a time": effects(sample=(replace(BOUGHT, at=None, has_time=False),)),
+    "no effect's time can be read": effects(sample=(replace(BOUGHT, at=None),)),
+    "one of many has no time": effects(sample=(*SAMPLE, replace(BOUGHT, at=None))),
+    "no time is named": effects(time=None, description=(), sample=(replace(BOUGHT, at=None),)),
+    "no effect has what is to describe it": effects(sample=(replace(BOUGHT, description={}),)),
+    "no audit exports them": effects(recovers=None),
+    "the audit cannot export them": effects(recovers=False),
     "alarms that tell nobody": {"alarms": Alarms(0, 1)},
     "the worst comes first": {
         "find": None,
@@ -146,8 +175,12 @@ FACTS: dict[str, dict[str, Any]] = {
         f"{fact} could not be read": {fact: UNREADABLE}
         for fact in (
             *("effect", "find", "starter", "requests", "unstarted", "dead_letters"),
-            *("feeds", "decides", "pause", "alarms"),
+            *("feeds", "decides", "effects", "pause", "alarms"),
         )
+    },
+    **{
+        f"{fact} of the effects could not be read": effects(**{fact: UNREADABLE})
+        for fact in ("not_asked", "sample", "recovers")
     },
     "concurrency could not be read": {"effect": replace(EFFECT, reserved=UNREADABLE)},
     "what was deployed could not be read": {"effect": replace(EFFECT, deployed_since=UNREADABLE)},

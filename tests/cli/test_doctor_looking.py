@@ -7,16 +7,19 @@ from typing import Any
 import boto3
 import pytest
 
-from actonce.doctor.facts import Function, Missing, Unreadable
+from actonce.doctor.facts import Effects, Function, Missing, Unreadable
 from actonce.doctor.findings import CHECKS, Hazard, examine
 from actonce.doctor.looking import look
 from actonce.stack.clients import Aws, Stack
+from tests.support.tables import make_table
 
 ACCOUNT = "us-east-1:123456789012"
 OUTPUTS = {
     "AlarmTopicArn": f"arn:aws:sns:{ACCOUNT}:alarms",
     "DeadLetterQueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/letters",
     "EffectFunctionArn": f"arn:aws:lambda:{ACCOUNT}:function:cards",
+    "EffectsAttributes": "order_id,sent_at,card",
+    "EffectsTableName": "gift-cards",
     "FindFunctionArn": f"arn:aws:lambda:{ACCOUNT}:function:cards",
     "FingerprintsTableName": "fingerprints",
     "ProcessMessageArn": f"arn:aws:states:{ACCOUNT}:stateMachine:once",
@@ -44,7 +47,7 @@ def answering(code: str, message: str = "is not for you") -> Stack:
         error = {"Error": {"Code": code, "Message": f"{model.name} {message}"}}
         return SimpleNamespace(status_code=400), error
 
-    for service in ("cloudformation", "lambda", "sqs", "sns", "cloudwatch"):
+    for service in ("cloudformation", "dynamodb", "lambda", "sqs", "sns", "cloudwatch"):
         client: Any = boto3.client(
             service,
             region_name="us-east-1",
@@ -67,10 +70,11 @@ def test_what_aws_does_not_tell_is_named_as_not_checked() -> None:
 
 def test_what_is_not_there_is_found() -> None:
     facts = look(answering("ResourceNotFoundException"), datetime.now(UTC))
-    assert (facts.effect, facts.find, facts.requests) == (Missing(), Missing(), Missing())
+    assert [facts.effect, facts.find, facts.requests, facts.effects] == [Missing()] * 4
     hazards = {(one.check, one.hazard) for one in examine(facts).findings}
     assert {
         ("functions", Hazard.STOPS),
+        ("effects", Hazard.STOPS),
         ("queue", Hazard.STOPS),
         ("dead-letters", Hazard.LOST),
     } <= hazards
@@ -215,3 +219,75 @@ def test_a_mapping_is_read_with_what_it_drops() -> None:
     feeds = look(stack, datetime.now(UTC)).feeds
     assert not isinstance(feeds, Unreadable)
     assert [one.filters for one in feeds] == [True, True, False, False]
+
+
+CARDS = [
+    {"card": {"S": "c-1"}, "order_id": {"S": "g-1"}, "sent_at": {"N": "1769850000"}},
+    {"card": {"S": "c-2"}, "sent_at": {"S": "soon"}},
+]
+
+
+def with_effects(moto_stack: Stack, *keys: str, index: str | None = None) -> Stack:
+    """A stack whose effects are in a table on moto, which the night exports."""
+    make_table(moto_stack.dynamodb, OUTPUTS["EffectsTableName"], *keys, index=index)
+    for item in CARDS:
+        moto_stack.dynamodb.put_item(
+            TableName=OUTPUTS["EffectsTableName"],
+            Item={key: {"S": "other"} for key in keys} | item,
+        )
+    stack = answering("AccessDenied")
+    stack.aws._clients["dynamodb"] = moto_stack.dynamodb
+    stack.outputs["AuditStateMachineArn"] = "arn"
+    return stack
+
+
+def effects_of(stack: Stack) -> Effects:
+    effects = look(stack, datetime.now(UTC)).effects
+    assert isinstance(effects, Effects)
+    return effects
+
+
+def test_a_table_of_effects_is_read_with_its_key_a_sample_and_whether_it_can_be_exported(
+    moto_stack: Stack,
+) -> None:
+    stack = with_effects(moto_stack, "card", index="order_id")
+    effects = effects_of(stack)
+    assert (effects.key, effects.time, effects.description) == ("order_id", "sent_at", ("card",))
+    assert (effects.keys, effects.not_asked, effects.recovers) == (("card",), "", False)
+    assert not isinstance(effects.sample, Unreadable)
+    assert [one and one.message_id for one in effects.sample] == ["g-1", None]
+
+    stack.dynamodb.update_continuous_backups(
+        TableName=effects.name,
+        PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True},
+    )
+    assert effects_of(stack).recovers is True
+    del stack.outputs["AuditStateMachineArn"]
+    assert effects_of(stack).recovers is None
+
+
+def test_a_table_that_cannot_be_asked_for_one_message_says_why(moto_stack: Stack) -> None:
+    effects = effects_of(with_effects(moto_stack, "card"))
+    assert isinstance(effects.not_asked, str)
+    assert "order_id is neither the key of the effects table nor of an index" in effects.not_asked
+
+
+@pytest.mark.parametrize(
+    ("operation", "unread"),
+    [("Scan", "sample"), ("Query", "not_asked"), ("DescribeContinuousBackups", "recovers")],
+)
+def test_what_may_not_be_read_of_a_table_leaves_the_rest(
+    moto_stack: Stack, operation: str, unread: str
+) -> None:
+    stack = with_effects(moto_stack, "order_id", "card")
+
+    def refuse(**_: Any) -> Any:
+        error = {"Error": {"Code": "AccessDeniedException", "Message": "not for you"}}
+        return SimpleNamespace(status_code=400), error
+
+    events: Any = stack.dynamodb.meta.events
+    events.register_first(f"before-call.dynamodb.{operation}", refuse)
+    effects = effects_of(stack)
+    parts = ("sample", "not_asked", "recovers")
+    assert [one for one in parts if isinstance(getattr(effects, one), Unreadable)] == [unread]
+    assert effects.keys == ("order_id", "card")

@@ -97,6 +97,9 @@ def test_the_state_machine_may_do_what_its_states_do_and_no_more() -> None:
         "kms:Decrypt", "kms:GenerateDataKey",  # the topic's
     }  # fmt: skip
     assert {action.split(":")[0] for action in set(may) - done - beside} == {"logs", "xray"}
+    # A day is started by the schedules, and by the execution that a schedule started.
+    starters = RESOURCES["StartDaysPolicy"]["Properties"]["Roles"]
+    assert starters == [{"Ref": "AuditStateMachineRole"}, {"Ref": "AuditScheduleRole"}]
 
 
 def test_function_is_of_the_package_of_the_others_and_its_task_waits_longer() -> None:
@@ -105,6 +108,8 @@ def test_function_is_of_the_package_of_the_others_and_its_task_waits_longer() ->
     starter = cloudformation.load()["Resources"]["StarterFunction"]["Properties"]
 
     assert properties["Code"] == starter["CodeUri"]
+    everyones = cloudformation.load()["Globals"]["Function"]
+    assert properties["Architectures"] == everyones["Architectures"]
     # With Metadata of its own sam would build the same package once more.
     assert "Metadata" not in function
     task = audit_machine.definition()["States"]["RecordExecutions"]

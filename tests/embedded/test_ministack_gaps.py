@@ -191,6 +191,7 @@ NESTED = cfn._cfn_nested_stack_deploy
         ("name_throttling", lambda_svc._throttle_response, "retryAfterSeconds", "errorType"),
         ("name_errors", lambda_svc, 'type = "Runtime.HandlerError"', None),
         ("take_numbers", cfn._lambda_esm_create, "ScalingConfig", "MaximumConcurrency"),
+        ("recover_table", cfn._ddb_create, "SSEDescription", "PointInTimeRecovery"),
         ("expand_nested", NESTED, r"_parse_template\(template_body\)", "_apply_transforms"),
         ("keep_attributes", NESTED, r"child_name, child_logical_id,\s+\)", None),
         ("find_by_physical_id", handlers._describe_stack_resources, "Stack", '_p(params, "Phys'),

@@ -7,6 +7,7 @@ leave two rows that anyone can count. So all of it runs before you have written 
 import json
 import os
 import uuid
+from datetime import UTC, datetime
 from typing import Any
 
 import boto3
@@ -50,6 +51,7 @@ class YourEffect:
             Item={
                 "message_id": {"S": message_id},
                 "effect_id": {"S": order},
+                "performed_at": {"S": datetime.now(UTC).isoformat()},
                 "amount": {"N": str(body["amount"])},
             },
         )
