@@ -27,8 +27,16 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pipeline.audit.cache import Cache
 from pipeline.audit.horizon import Horizon, horizon_of
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
-from pipeline.audit.judging.verdicts import UNRESOLVED, Coverage, judged, per_message
-from pipeline.audit.reading.all_streams import before, narrow, of_messages, with_known_ids
+from pipeline.audit.judging.verdicts import Coverage, judged, per_message, unresolved
+from pipeline.audit.reading.all_streams import (
+    before,
+    is_hash,
+    is_of,
+    is_sqs_id,
+    narrow,
+    of_messages,
+    with_known_ids,
+)
 from pipeline.audit.reading.listing import Listing, list_records
 from pipeline.audit.reading.places import (
     alone_in,
@@ -272,10 +280,9 @@ class _Audit:
     def _is_an_id_unresolved(self) -> bool:
         if not any(one.counts.unknown_ids for one in self.cache.days.values()):
             return False
-        unknown = "startswith(message_id, 'sqs:') OR startswith(message_id, 'sha256-')"
-        rows = self._as_of(self.cache.rows().where(unknown))
+        rows = self._as_of(self.cache.rows().where(is_sqs_id() | is_hash()))
         numbers = per_message(narrow(rows, None), None)
-        return bool(numbers.where(UNRESOLVED).limit(1).count())
+        return bool(numbers.where(unresolved()).limit(1).count())
 
     def _as_of(self, rows: DataFrame) -> DataFrame:
         return rows if self.horizon.as_of is None else before(rows, self.horizon.as_of)
@@ -294,10 +301,10 @@ class _Audit:
         many = sum(days[day].counts.rows for day in inside) > _MOST_LOOKED_FOR
         if self.request.days is None or self.request.from_raw or many:
             return rows
-        of_days = f"at BETWEEN {midnight(since)} AND {end_of(until) - 1}"
+        of_days = is_of(self.span)
         if self.known_ids:
-            folders = f"folder BETWEEN '{since}' AND '{until}'"
-            return of_messages(rows, rows.where(f"{of_days} OR {folders}"))
+            in_folders = F.col("folder").between(since.isoformat(), until.isoformat())
+            return of_messages(rows, rows.where(of_days | in_folders))
         outside = self.cache.rows(days.keys() - set(inside)).where(of_days)
         return of_messages(rows, self.cache.rows(inside).union(outside))
 
@@ -314,7 +321,7 @@ class _Audit:
         observed = judgement.observe(
             seen,
             F.coalesce(F.sum(F.when(unattributed, F.col("failed"))), F.lit(0)).alias("failed"),
-            F.count_if(F.expr("unrepeatable") & in_range).alias("unrepeatable"),
+            F.count_if(F.col("unrepeatable") & in_range).alias("unrepeatable"),
             _days_where(~unattributed & in_range).alias("days"),
             _days_where(late).alias("late_days"),
             _days_where(late & F.col("verdict").isin(*ALARMS)).alias("late_alarms"),
@@ -419,7 +426,7 @@ class _Audit:
 
     def _alarms(self, messages: DataFrame) -> list[dict[str, Any]]:
         # They began in the days that are judged, so none of their records is of before.
-        rows = self._rows().where(f"at >= {midnight(self.span[0])}")
+        rows = self._rows().where(F.col("at") >= midnight(self.span[0]))
         return summary.alarms(messages, rows)
 
 

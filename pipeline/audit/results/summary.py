@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pipeline.audit.horizon import Horizon
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from pipeline.audit.reading.listing import UNFINISHED_EXPORT, Listing
-from pipeline.audit.reading.streams import REFUSALS, TELLS, WITNESSES
+from pipeline.audit.reading.streams import REFUSED, TELLS, WITNESSES
 from pipeline.audit.times import DAY_MS, Interval, absent, as_text, day_of, intervals
 
 MAX_ALARMS: Final = 1_000
@@ -32,7 +32,7 @@ _ROWS_OF: Final = {
 }
 _COUNTED: Final = (
     "sent", "deliveries", "started", "suppressed", "execution_records", "effect_records",
-    "effects", "dead_letter_records", *(f"refused_{reason}" for reason in REFUSALS),
+    "effects", "dead_letter_records", *(f"refused_{reason}" for reason in REFUSED),
 )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -
         "started": total("started"),
         "suppressed": total("suppressed"),
         "refused": {
-            reason: total(f"refused_{reason}") for reason in REFUSALS if total(f"refused_{reason}")
+            reason: total(f"refused_{reason}") for reason in REFUSED if total(f"refused_{reason}")
         },
         "failed": failed,
         "executions": of_stream("executions", total("executions")),
