@@ -46,9 +46,8 @@ from pipeline.errors import CannotAudit
 
 _NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "identity"})
 
-_MOST_DAYS: Final = 31
-_MOST_BYTES: Final = 2**31
-"""Of what is read in one job: what a kill costs, beside what it costs to start one."""
+_DAYS_AT_ONCE: Final = 10
+"""That are read in one job: what a kill costs, beside what it costs to start one."""
 _WORTH_TELLING: Final = 2**27  # bytes
 _ABANDONED_MS: Final = 86_400_000
 """Rows that no manifest names are an attempt that was killed, or another audit's at work."""
@@ -195,15 +194,15 @@ def differences(judged: Files, now: Files) -> dict[str, str]:
 
 
 def version(of_spark: str) -> str:
-    """Of everything that decides what a record says: the audit's own sources, and Spark.
+    """Of everything that decides what a record says: the sources, the starter's too, and Spark.
 
     All sources, not those that read: who changes one has to remember no number, and the price is
     one night that reads everything again.
     """
-    digest = hashlib.sha256()
-    package = resources.files("pipeline")
-    for name, source in sorted((*_sources(package / "audit"), *_sources(package / "spark"))):
-        digest.update(f"{name}\0".encode() + source + b"\0")
+    digest, pipeline = hashlib.sha256(), resources.files("pipeline")
+    for folder in (pipeline / "audit", pipeline / "spark", resources.files("actonce_core")):
+        for name, source in sorted(_sources(folder)):
+            digest.update(f"{name}\0".encode() + source + b"\0")
     return f"{digest.hexdigest()} spark {of_spark}"
 
 
@@ -261,7 +260,9 @@ class Cache:
         size = sum(file.size for day in self.again for file in files[day])
         if say is not None and size > _WORTH_TELLING:
             say(f"reading the records of {len(self.again):,} of {len(files):,} days")
-        for days in _batches(files, sorted(self.again)):
+        again = sorted(self.again)
+        for first in range(0, len(again), _DAYS_AT_ONCE):
+            days = again[first : first + _DAYS_AT_ONCE]
             for one in self._read({day: files[day] for day in days}, relisted):
                 was = then.get(one.day)
                 self.days[one.day] = replace(one, judged=was.judged if was else None)
@@ -489,20 +490,3 @@ def _counted(rows: DataFrame) -> dict[date, DayCounts]:
         date.fromisoformat(row["folder"]): DayCounts(**{name: row[name] for name in numbers})
         for row in counted.collect()
     }
-
-
-def _batches(
-    files: Mapping[date, Sequence[File]], days: Sequence[date]
-) -> Iterator[Sequence[date]]:
-    """The days in the order given, so many at a time as are read in one job."""
-    batch: list[date] = []
-    size = 0
-    for day in days:
-        of_day = sum(file.size for file in files[day])
-        if batch and (len(batch) == _MOST_DAYS or size + of_day > _MOST_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(day)
-        size += of_day
-    if batch:
-        yield batch
