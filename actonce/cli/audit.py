@@ -22,7 +22,7 @@ from actonce.terminal.days import HELP as DAY_HELP
 from actonce.terminal.days import span_named
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.s3_uri import bucket_and_prefix
-from pipeline.visible import give_up_output
+from actonce.terminal.visible import give_up_output
 from pipeline.audit.request import Request, moment
 from pipeline.errors import CannotAudit
 

@@ -24,7 +24,7 @@ from actonce.cli import tables
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed
-from pipeline.visible import Guarded, json_text, visible
+from actonce.terminal.visible import Guarded, json_text, visible
 from actonce_core.execution import execution_name
 from tests.hostile import ACT_HIDE_OR_REORDER, HOSTILE, HOSTILE_SENT, forbidden, texts, without_own
 from tests.support.queues import hand_on, post
