@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import execution_records
 from actonce.records import audit_package
-from pipeline.audit.request import parser, requested
+from pipeline.audit.request import Request, parser
 from tests.support import asl, audit_machine
 from tests.support.snapshots import Snapshot
 
@@ -366,9 +366,8 @@ def test_a_day_is_judged_and_the_day_before_it_once_more_by_night_and_by_slot(
 
 def test_the_job_is_asked_for_something_that_it_can_be_asked_for() -> None:
     asked_for = submitted("2026-11-21", unrecorded="Why.", accept=True)["EntryPointArguments"]
-    words = vars(parser().parse_args(asked_for))
 
-    request = requested(**{name: value for name, value in words.items() if name != "json"})
+    request = Request.of(parser().parse_args(asked_for))
 
     assert request.from_raw
     assert request.present_only

@@ -17,7 +17,7 @@ import pytest
 from actonce.cli.app import COMMANDS
 from actonce.stack.embedded_folder import PROJECT
 from actonce_core.effect import Effect, answer
-from actonce_core.message import Reason
+from actonce_core.reason import Reason
 from docs import draw_state_machine as drawing
 from lab.bench.cost import PAGE, PRICES, page, units
 from tests import template

@@ -8,7 +8,8 @@ import pytest
 
 from actonce_core.events import EventBus
 from actonce_core.execution import execution_name
-from actonce_core.message import Reason, Refusal
+from actonce_core.message import Refusal
+from actonce_core.reason import Reason
 from actonce_core.start import DeliveryResult
 from tests.support import asl, audit_machine
 from tests.support.deliveries import delivery

@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from actonce.stack.sources import version
 from actonce.terminal.errors import Failed, Interrupted
-from pipeline.visible import OutputLost, give_up_output, guard_standard_streams
+from actonce.terminal.visible import OutputLost, give_up_output, guard_standard_streams
 
 
 @dataclass(frozen=True, slots=True)

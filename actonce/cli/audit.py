@@ -22,9 +22,9 @@ from actonce.terminal.days import HELP as DAY_HELP
 from actonce.terminal.days import span_named
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.s3_uri import bucket_and_prefix
-from pipeline.audit.request import requested
+from actonce.terminal.visible import give_up_output
+from pipeline.audit.request import Request, moment
 from pipeline.errors import CannotAudit
-from pipeline.visible import give_up_output
 
 _PAGE = "report.html"
 _MARKS = {0: ("✓", "green"), 3: ("?", "yellow"), 4: ("?", "yellow")}  # beside the sentence
@@ -145,13 +145,12 @@ def audit(
     places = importlib.import_module("pipeline.audit.reading.places")
     session = importlib.import_module("pipeline.spark.session")
     try:
-        request = requested(
+        request = Request(
             records,
-            since=None if span is None else span[0].isoformat(),
-            until=None if span is None else span[1].isoformat(),
-            out=out,
-            as_of=as_of,
-            grace=grace,
+            out or "",
+            span,
+            as_of=None if as_of is None else moment(as_of),
+            grace_ms=int(grace * 1000),
             reach=reach,
             by_executions=effects_by is EffectsBy.EXECUTIONS,
             from_raw=from_raw,
@@ -177,7 +176,8 @@ def audit(
         console.out.file.flush()
     except OSError as error:
         give_up_output()
-        raise NotAudited(job.unwritten(request, error)) from error
+        said = f"The answer cannot be written ({error.strerror})"
+        raise NotAudited(f"{said}: it is in {request.out}/summary.json.") from error
     raise typer.Exit(summary["exit_status"])
 
 

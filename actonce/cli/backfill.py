@@ -11,6 +11,7 @@ import typer
 from actonce.cli.options import Json
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.files import sync_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,7 +68,7 @@ def backfill(
     try:
         with ended_together():
             selection = Selection.of_options(message_id, leave_out)
-            counts = plan.make(session, archive, selection, folder)
+            counts = plan.make(session, archive, selection, folder, sync_folder)
     except (WrongRequest, CannotAudit) as error:
         raise WrongUse(str(error)) from error
     except BackfillFailed as error:

@@ -30,7 +30,7 @@ from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words, name_of
 from actonce.terminal.errors import Failed, Interrupted, WrongUse
-from pipeline.visible import visible_whole
+from actonce.terminal.visible import visible_whole
 
 GROUPED_FROM = 50
 """Up to so many entries are listed one by one; more are grouped."""

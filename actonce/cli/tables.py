@@ -11,7 +11,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from actonce.terminal import output as console
-from pipeline.visible import visible_whole
+from actonce.terminal.visible import visible_whole
 
 _WIDEST = 80
 """Columns; what is longer, as no name of an execution is, widens its own row and no other."""

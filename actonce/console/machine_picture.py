@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from markupsafe import Markup, escape
 
 from actonce.messages.history import Step
-from pipeline.visible import visible
+from actonce.terminal.visible import visible
 
 _GROUP = re.compile(r'<g id="((?:state|edge)_[^"]*)" class="([^"]*)"')
 

@@ -18,9 +18,9 @@ from actonce.messages.filters import age, lasted, reason_in_words
 from actonce.messages.history import short_cause
 from actonce.messages.message_summary import STATES, in_utc
 from actonce.terminal.error_names import in_words
+from actonce.terminal.visible import json_text, visible
 from actonce_core import strict_json
 from actonce_core.records import timestamp
-from pipeline.visible import json_text, visible
 
 TERMS: Final[Mapping[str, str]] = {
     "attempt": "One invocation of your function with the message.",

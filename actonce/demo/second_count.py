@@ -8,7 +8,7 @@ import importlib
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +86,8 @@ def _audited(records: Path, now: datetime, *, by_word: bool) -> dict[str, Any]:
     job = importlib.import_module("pipeline.audit.job")
     asked = importlib.import_module("pipeline.audit.request")
     session = importlib.import_module("pipeline.spark.session")
-    tomorrow = (now.date() + timedelta(days=1)).isoformat()
-    request = asked.requested(str(records), as_of=tomorrow, grace=0.0, by_executions=by_word)
+    tomorrow = datetime.combine(now.date() + timedelta(days=1), time.min, UTC)
+    request = asked.Request(str(records), as_of=tomorrow, grace_ms=0, by_executions=by_word)
     try:
         with session.ended_together():
             spark = session.spark_session("actonce-audit", brief=True)

@@ -15,8 +15,8 @@ from functools import lru_cache
 from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
+from actonce.terminal.visible import visible
 from actonce_core import strict_json
-from pipeline.visible import visible
 
 MAX_LINES = 1_000
 """`difflib` takes a time that grows with the cube of the lines; of so many it is some seconds."""

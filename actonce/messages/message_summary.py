@@ -37,8 +37,8 @@ from actonce.stack.aws_errors import error_text
 from actonce.stack.clients import Stack
 from actonce.terminal.error_names import in_words
 from actonce.terminal.output import counted
+from actonce.terminal.visible import visible
 from actonce_core.histories.stays import DECISIONS, Stay
-from pipeline.visible import visible
 
 DESCRIPTION_CHARACTERS = 200
 """Most characters of an effect's description in the sentence; `--json` has it whole."""

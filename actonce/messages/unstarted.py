@@ -18,7 +18,8 @@ from actonce_core.delivery import (
     Delivery,
 )
 from actonce_core.execution import execution_name
-from actonce_core.message import MessageReader, Reason, Refusal
+from actonce_core.message import MessageReader, Refusal
+from actonce_core.reason import Reason
 from actonce_core.records import timestamp
 from actonce_core.unstarted import SOURCE_ATTRIBUTES, has_room, unstarted_attributes, was_refused
 

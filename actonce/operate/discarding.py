@@ -11,9 +11,9 @@ from actonce.messages.unstarted import Unstarted, unstarted
 from actonce.operate.bulk import FAILED, Bulk
 from actonce.queues.scan import Queued
 from actonce.terminal.errors import Failed
+from actonce.terminal.files import sync_folder
 from actonce_core.message import MessageReader
 from actonce_core.records import timestamp
-from pipeline.durable import sync_folder
 
 DISCARDED = "discarded"
 

@@ -20,10 +20,10 @@ from typing import IO, Any
 
 from actonce.queues.sending import Accepted
 from actonce.terminal.errors import WrongUse
+from actonce.terminal.files import sync_folder
 from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader
 from actonce_core.records import timestamp
-from pipeline.durable import sync_folder
 
 VERSION = 1
 """Of a line's form; a reader refuses versions it does not know."""

@@ -19,7 +19,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from actonce.terminal.errors import Failed, WrongUse
-from pipeline.visible import json_text, visible
+from actonce.terminal.visible import json_text, visible
 
 
 class SafeConsole(Console):

@@ -5,7 +5,6 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
 import jmespath
 from jmespath.exceptions import JMESPathError
@@ -21,6 +20,7 @@ from actonce_core.execution import (
     too_large,
     unusable_id,
 )
+from actonce_core.reason import Reason
 from actonce_core.strict_json import JsonValue
 
 # Threads parse no faster side by side, and ten half-parsed bodies would take ten times the memory.
@@ -29,20 +29,6 @@ _ONE_AT_A_TIME = threading.Lock()
 # What a JMESPath search may raise over an unexpected body: a function met a type that it does not
 # take (JMESPathError is a ValueError), `contains('text', `1`)`, a sum that no double holds.
 _SEARCH_FAILED = (ValueError, TypeError, ArithmeticError, RecursionError)
-
-
-class Reason(StrEnum):
-    """Why a delivery was refused, as UnstartedQueue, logs and metrics name it."""
-
-    NOT_JSON = "not_json"
-    NO_MESSAGE_ID = "no_message_id"
-    TOO_LARGE = "too_large"
-    CONFLICT = "conflict"
-    TOO_OLD_TO_TELL = "too_old_to_tell"
-    OTHER_MEMORY = "other_memory"
-    """Only another state machine or lock knows whether it was acted on."""
-    NOT_STARTABLE = "not_startable"
-    """Step Functions refused a name or an input that the starter had checked; never seen."""
 
 
 @dataclass(frozen=True, slots=True)

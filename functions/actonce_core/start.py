@@ -50,7 +50,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from actonce_core.delivery import Delivery
-from actonce_core.message import Message, MessageReader, Reason, Refusal, conflict
+from actonce_core.message import Message, MessageReader, Refusal, conflict
+from actonce_core.reason import Reason
 from actonce_core.records import timestamp
 from actonce_core.unstarted import UnstartedQueue
 

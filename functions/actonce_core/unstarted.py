@@ -12,7 +12,8 @@ from actonce_core.delivery import (
     SOURCE_MESSAGE_ID,
     Delivery,
 )
-from actonce_core.message import Reason, Refusal
+from actonce_core.message import Refusal
+from actonce_core.reason import Reason
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -27,7 +27,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.reading.all_streams import SCHEMA, records
+from pipeline.audit.reading.all_streams import SCHEMA, is_hash, is_sqs_id, records
 from pipeline.audit.reading.listing import File, Listing, from_root
 from pipeline.audit.reading.places import (
     HASH_OF_NOTHING,
@@ -39,26 +39,15 @@ from pipeline.audit.reading.places import (
     readable,
 )
 from pipeline.audit.reading.records import COLUMNS, KINDS
-from pipeline.audit.reading.streams import STREAM_OF, Code
+from pipeline.audit.reading.streams import DELIVERED, REFUSED, Code, codes_of
 from pipeline.audit.results.tables import CACHE, parquet_writer
-from pipeline.audit.sql import columns
 from pipeline.audit.times import now_ms
 from pipeline.errors import CannotAudit
 
 _NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "identity"})
-_SHOWS_LIFE: Final = " OR ".join(
-    f"code BETWEEN {int(first)} AND {int(last)}"
-    for first, last in ((Code.STARTED, Code.REFUSED_OTHER_MEMORY), STREAM_OF["executions"])
-)
-_UNKNOWN_ID: Final = (
-    f"(startswith(message_id, 'sqs:') AND code IN ({int(Code.SENT)}, {int(Code.FAILED)})) "
-    "OR (startswith(message_id, 'sha256-') AND code BETWEEN "
-    f"{int(STREAM_OF['executions'][0])} AND {int(STREAM_OF['executions'][1])})"
-)
 
-_MOST_DAYS: Final = 31
-_MOST_BYTES: Final = 2**31
-"""Of what is read in one job: what a kill costs, beside what it costs to start one."""
+_DAYS_AT_ONCE: Final = 10
+"""That are read in one job: what a kill costs, beside what it costs to start one."""
 _WORTH_TELLING: Final = 2**27  # bytes
 _ABANDONED_MS: Final = 86_400_000
 """Rows that no manifest names are an attempt that was killed, or another audit's at work."""
@@ -68,7 +57,7 @@ _EXPIRES: Final = timedelta(days=30)
 _TRIES: Final = 3
 
 FORM: Final = hashlib.sha256(
-    json.dumps([COLUMNS, {code.name: int(code) for code in Code}]).encode()
+    json.dumps([COLUMNS, {code.name: int(code) for code in Code}, REFUSED]).encode()
 ).hexdigest()
 """Of rows: what is cached in it means the same to each version that has it."""
 
@@ -205,15 +194,15 @@ def differences(judged: Files, now: Files) -> dict[str, str]:
 
 
 def version(of_spark: str) -> str:
-    """Of everything that decides what a record says: the audit's own sources, and Spark.
+    """Of everything that decides what a record says: the sources, the starter's too, and Spark.
 
     All sources, not those that read: who changes one has to remember no number, and the price is
     one night that reads everything again.
     """
-    digest = hashlib.sha256()
-    package = resources.files("pipeline")
-    for name, source in sorted((*_sources(package / "audit"), *_sources(package / "spark"))):
-        digest.update(f"{name}\0".encode() + source + b"\0")
+    digest, pipeline = hashlib.sha256(), resources.files("pipeline")
+    for folder in (pipeline / "audit", pipeline / "spark", resources.files("actonce_core")):
+        for name, source in sorted(_sources(folder)):
+            digest.update(f"{name}\0".encode() + source + b"\0")
     return f"{digest.hexdigest()} spark {of_spark}"
 
 
@@ -271,7 +260,9 @@ class Cache:
         size = sum(file.size for day in self.again for file in files[day])
         if say is not None and size > _WORTH_TELLING:
             say(f"reading the records of {len(self.again):,} of {len(files):,} days")
-        for days in _batches(files, sorted(self.again)):
+        again = sorted(self.again)
+        for first in range(0, len(again), _DAYS_AT_ONCE):
+            days = again[first : first + _DAYS_AT_ONCE]
             for one in self._read({day: files[day] for day in days}, relisted):
                 was = then.get(one.day)
                 self.days[one.day] = replace(one, judged=was.judged if was else None)
@@ -479,37 +470,23 @@ def write_rows(rows: DataFrame, folder: str, days: Collection[date]) -> int:
 
 def _counted(rows: DataFrame) -> dict[date, DayCounts]:
     """What there is of each day that has rows."""
-    sources = (
-        f"{end}(CASE WHEN startswith(source, '{kind} ') THEN source END)"
-        for kind in KINDS
-        for end in ("min", "max")
+    code, at, source = F.col("code"), F.col("at"), F.col("source")
+    executions = codes_of("executions")
+    unknown = (is_sqs_id() & code.isin(Code.SENT, Code.FAILED)) | (
+        is_hash() & code.isin(*executions)
     )
+    of_kinds = [F.when(source.startswith(f"{kind} "), source) for kind in KINDS]
+    sources = F.array(*(end(one) for one in of_kinds for end in (F.min, F.max)))
     numbers = {
-        "rows": "count(1)",
-        "quarantined": f"count_if(code = {int(Code.QUARANTINED)})",
-        "seen_at": f"max(CASE WHEN {_SHOWS_LIFE} THEN at END)",
-        "newest_at": "max(at)",
-        "unknown_ids": f"count_if({_UNKNOWN_ID})",
-        "sources": f"array_distinct(array_compact(array({', '.join(sources)})))",
+        "rows": F.count("*"),
+        "quarantined": F.count_if(code == Code.QUARANTINED),
+        "seen_at": F.max(F.when(code.isin(*DELIVERED, *executions), at)),
+        "newest_at": F.max(at),
+        "unknown_ids": F.count_if(unknown),
+        "sources": F.array_distinct(F.array_compact(sources)),
     }
+    counted = rows.groupBy("folder").agg(*(one.alias(name) for name, one in numbers.items()))
     return {
         date.fromisoformat(row["folder"]): DayCounts(**{name: row[name] for name in numbers})
-        for row in rows.groupBy("folder").agg(*columns(numbers)).collect()
+        for row in counted.collect()
     }
-
-
-def _batches(
-    files: Mapping[date, Sequence[File]], days: Sequence[date]
-) -> Iterator[Sequence[date]]:
-    """The days in the order given, so many at a time as are read in one job."""
-    batch: list[date] = []
-    size = 0
-    for day in days:
-        of_day = sum(file.size for file in files[day])
-        if batch and (len(batch) == _MOST_DAYS or size + of_day > _MOST_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(day)
-        size += of_day
-    if batch:
-        yield batch

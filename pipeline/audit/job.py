@@ -1,6 +1,6 @@
 """The audit: from the records that each part wrote on its own, what happened to each message.
 
-    python -m pipeline.audit RECORDS [--day D | --from D --until D] [--out DIR] [--json]
+    python -m pipeline.audit RECORDS [--day D | --from D --until D] [--out DIR]
     spark-submit pipeline/audit/__main__.py RECORDS ...
     SPARK_REMOTE=sc://host python -m pipeline.audit RECORDS ...
 
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -27,8 +27,16 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pipeline.audit.cache import Cache
 from pipeline.audit.horizon import Horizon, horizon_of
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
-from pipeline.audit.judging.verdicts import UNRESOLVED, Coverage, judged, per_message
-from pipeline.audit.reading.all_streams import before, narrow, of_messages, with_known_ids
+from pipeline.audit.judging.verdicts import Coverage, judged, per_message, unresolved
+from pipeline.audit.reading.all_streams import (
+    before,
+    is_hash,
+    is_of,
+    is_sqs_id,
+    narrow,
+    of_messages,
+    with_known_ids,
+)
 from pipeline.audit.reading.listing import Listing, list_records
 from pipeline.audit.reading.places import (
     alone_in,
@@ -40,15 +48,15 @@ from pipeline.audit.reading.places import (
 )
 from pipeline.audit.reading.quarantine import Quarantine, quarantine
 from pipeline.audit.reading.records import KINDS
-from pipeline.audit.request import Request, Status, parser, requested
+from pipeline.audit.request import Request, Status, parser
 from pipeline.audit.results import summary
+from pipeline.audit.results.summary import Findings
 from pipeline.audit.results.tables import (
     CACHE,
     empty_days,
     refuse_others,
     write_days,
 )
-from pipeline.audit.sql import columns
 from pipeline.audit.times import (
     DAY_MS,
     Interval,
@@ -62,7 +70,6 @@ from pipeline.audit.times import (
 )
 from pipeline.errors import CannotAudit
 from pipeline.spark.session import configured, spark_session
-from pipeline.visible import give_up_output, guard_standard_streams, json_text
 
 VERSION = 1
 """Of summary.json's form."""
@@ -112,7 +119,7 @@ def audit(
                 _write_summary(spark, request, result)
                 cache.close(_over(span, horizon))
             except CannotAudit as error:
-                _write_summary(spark, request, _unjudged(request, str(error), told))
+                _write_summary(spark, request, _head(request, str(error), Status.NOT_AUDITED, told))
                 raise
             return result
     except (PySparkException, Py4JError) as error:
@@ -139,21 +146,21 @@ def _begin(spark: SparkSession, request: Request) -> Any:
     said = f"The audit that began at {as_text(now_ms())} has not come to its end."
     out.delete("report.html")
     try:
-        _write_summary(spark, request, _unjudged(request, said, told))
+        _write_summary(spark, request, _head(request, said, Status.NOT_AUDITED, told))
     except BaseException:  # no room for it; then there is none
         out.delete("summary.json")
         raise
     return told
 
 
-def _unjudged(request: Request, sentence: str, told: Any) -> dict[str, Any]:
-    """The summary of a run that has judged nothing."""
+def _head(request: Request, sentence: str, status: Status, told: Any) -> dict[str, Any]:
+    """What each summary has; that of a run that has judged nothing has no more."""
     return {
         "version": VERSION,
         "run": request.run,
         "told": told,
         "sentence": sentence,
-        "exit_status": int(Status.NOT_AUDITED),
+        "exit_status": int(status),
         "generated_at": as_text(now_ms()),
         "records": request.records,
     }
@@ -272,10 +279,9 @@ class _Audit:
     def _is_an_id_unresolved(self) -> bool:
         if not any(one.counts.unknown_ids for one in self.cache.days.values()):
             return False
-        unknown = "startswith(message_id, 'sqs:') OR startswith(message_id, 'sha256-')"
-        rows = self._as_of(self.cache.rows().where(unknown))
+        rows = self._as_of(self.cache.rows().where(is_sqs_id() | is_hash()))
         numbers = per_message(narrow(rows, None), None)
-        return bool(numbers.where(UNRESOLVED).limit(1).count())
+        return bool(numbers.where(unresolved()).limit(1).count())
 
     def _as_of(self, rows: DataFrame) -> DataFrame:
         return rows if self.horizon.as_of is None else before(rows, self.horizon.as_of)
@@ -294,10 +300,10 @@ class _Audit:
         many = sum(days[day].counts.rows for day in inside) > _MOST_LOOKED_FOR
         if self.request.days is None or self.request.from_raw or many:
             return rows
-        of_days = f"at BETWEEN {midnight(since)} AND {end_of(until) - 1}"
+        of_days = is_of(self.span)
         if self.known_ids:
-            folders = f"folder BETWEEN '{since}' AND '{until}'"
-            return of_messages(rows, rows.where(f"{of_days} OR {folders}"))
+            in_folders = F.col("folder").between(since.isoformat(), until.isoformat())
+            return of_messages(rows, rows.where(of_days | in_folders))
         outside = self.cache.rows(days.keys() - set(inside)).where(of_days)
         return of_messages(rows, self.cache.rows(inside).union(outside))
 
@@ -314,7 +320,7 @@ class _Audit:
         observed = judgement.observe(
             seen,
             F.coalesce(F.sum(F.when(unattributed, F.col("failed"))), F.lit(0)).alias("failed"),
-            F.count_if(F.expr("unrepeatable") & in_range).alias("unrepeatable"),
+            F.count_if(F.col("unrepeatable") & in_range).alias("unrepeatable"),
             _days_where(~unattributed & in_range).alias("days"),
             _days_where(late).alias("late_days"),
             _days_where(late & F.col("verdict").isin(*ALARMS)).alias("late_alarms"),
@@ -325,101 +331,91 @@ class _Audit:
         write_days(messages, folder, judgement.schema, whole=whole)
         found = seen.get
         if not whole:
-            empty_days(self.spark, folder, self.span, _dates(found["days"]))
+            there = set(map(date.fromisoformat, found["days"].split()))
+            empty_days(self.spark, folder, self.span, there)
         # As they were written, so that nothing is judged twice.
         reader = self.spark.read.schema(messages.schema).option("basePath", folder)
         return reader.parquet(as_argument(folder)).where(in_range), found
 
     def _results(self, messages: DataFrame, observed: dict[str, Any]) -> dict[str, Any]:
         """Write everything else: the numbers of each day and of all are one aggregation."""
-        request, listing, bad = self.request, self.listing, self.bad
-        span, over = self.span, self.horizon.over
-        numbers = summary.day_columns(over) | summary.gap_columns() | summary.latency_columns()
-        counted = [one.asDict() for one in messages.rollup("day").agg(*columns(numbers)).collect()]
-        row = next((one for one in counted if one["day"] is None), {})
-        day_rows = sorted((one for one in counted if one["day"]), key=itemgetter("day"))
-        verdicts = {name: sum(row[name] for row in day_rows) for name in VERDICTS}
-        alarms_total = sum(verdicts[name] for name in ALARMS)
-        unjudged = sum(row["unjudged"] for row in day_rows)
-        by_word = request.by_executions
-        uncovered = summary.uncovered(listing, span, self.horizon, by_word=by_word)
-        days = summary.of_days(day_rows, listing, uncovered + summary.unrecorded(listing, span))
-        trusted = summary.on_trust(
-            listing, span, observed["unrepeatable"], verdicts["effect_check"], by_word=by_word
+        listing, span, over = self.listing, self.span, self.horizon.over
+        counted = messages.rollup("day").agg(*summary.numbers(over)).collect()
+        whole = next((row.asDict() for row in counted if row["day"] is None), {})
+        days = sorted((row.asDict() for row in counted if row["day"]), key=itemgetter("day"))
+        uncovered = summary.uncovered(
+            listing, span, self.horizon, by_word=self.request.by_executions
         )
-        late_days, late_alarms, late_unjudged = (
-            [day.isoformat() for day in sorted(_dates(observed[name]))]
-            for name in ("late_days", "late_alarms", "late_unjudged")
-        )
-        unseen = [
-            *(sentence for _, sentence in uncovered),
-            *(f"{day['day']}: sent is there in part only." for day in day_rows if day["unsent"]),
-            *(
-                f"{day}: messages that have late records could not be judged."
-                for day in late_unjudged
-            ),
-        ]
-        changed = self.cache.changed
-        if changed and not request.from_raw:
-            unseen.insert(0, summary.changed_files(changed))
-        later = sum(row["not_yet_judged"] for row in day_rows)
-        sentence = summary.sentence(
-            verdicts, unjudged, bad.lines, late_alarms, unseen, trusted, later
-        )
+        found = self._findings(days, observed, [said for _, said in uncovered])
+        told_days = summary.of_days(days, listing, uncovered + summary.unrecorded(listing, span))
+        cannot_judge = [said for day in told_days for said in day["cannot_judge"]]
+        sentence = found.sentence()
         if over < end_of(span[1]):
-            sentence = f"{summary.not_over(span, over, later)} {sentence}"
-        if alarms_total or late_alarms:
-            status = Status.ALARMS
-        elif unjudged or bad.lines or unseen:
-            status = Status.NOT_WHOLE
-        else:
-            status = Status.ON_TRUST if trusted else Status.CLEAN
-        alarms = self._alarms(messages) if alarms_total else []
-        cannot_judge = list(dict.fromkeys([s for d in days for s in d["cannot_judge"]] + unseen))
-        told = f"{int(status)} {summary.known_by(alarms, late_alarms)}"
+            sentence = f"{summary.not_over(span, over, found.not_yet_judged)} {sentence}"
+        alarms = self._alarms(messages) if found.alarms else []
+        told = f"{int(found.status)} {summary.known_by(alarms, found.late_alarms)}"
+        changed = sorted(self.cache.changed.items())
         return {
-            "version": VERSION,
-            "run": request.run,
-            "told": told,
+            **_head(self.request, sentence, found.status, told),
             "is_news": told != self.last_told,
             "from": span[0].isoformat(),
             "to": span[1].isoformat(),
-            "generated_at": as_text(now_ms()),
-            "sentence": sentence,
-            "exit_status": int(status),
-            "records": request.records,
-            "messages": sum(verdicts.values()),
-            "totals": summary.totals(day_rows, listing, observed["failed"]),
-            "verdicts": verdicts,
-            "days": days,
-            "gaps": summary.gaps(row),
-            "latency": summary.latency(row),
+            "messages": sum(found.verdicts.values()),
+            "totals": summary.totals(days, listing, observed["failed"]),
+            "verdicts": found.verdicts,
+            "days": told_days,
+            "gaps": summary.gaps(whole),
+            "latency": summary.latency(whole),
             "alarms": alarms,
-            "alarms_total": alarms_total,
+            "alarms_total": found.alarms,
             "quarantine": {
-                "lines": bad.lines,
-                "by_reason": bad.by_reason,
-                "examples": bad.examples,
+                "lines": found.unread,
+                "by_reason": self.bad.by_reason,
+                "examples": self.bad.examples,
             },
-            "cannot_judge": cannot_judge[:_MOST_TOLD],
-            "late_days": late_days,
-            "late_alarms": late_alarms,
-            "on_trust": trusted,
+            "cannot_judge": list(dict.fromkeys([*cannot_judge, *found.unseen]))[:_MOST_TOLD],
+            "late_days": sorted(observed["late_days"].split()),
+            "late_alarms": found.late_alarms,
+            "on_trust": found.trusted,
             "over_until": as_text(over) if over else None,
-            "not_yet_judged": later,
+            "not_yet_judged": found.not_yet_judged,
             "changed": {
                 "total": len(changed),
-                "files": [
-                    {"file": path, "what": what}
-                    for path, what in sorted(changed.items())[:_MOST_TOLD]
-                ],
+                "files": [{"file": path, "what": what} for path, what in changed[:_MOST_TOLD]],
             },
             "read": self.cache.as_json(),
         }
 
+    def _findings(
+        self, days: Sequence[Mapping[str, Any]], observed: Mapping[str, Any], unseen: list[str]
+    ) -> Findings:
+        """What was found; `unseen` are sentences that say what no witness has told."""
+        late = sorted(observed["late_unjudged"].split())
+        unseen += [f"{day['day']}: sent is there in part only." for day in days if day["unsent"]]
+        unseen += [f"{day}: messages that have late records could not be judged." for day in late]
+        if self.cache.changed and not self.request.from_raw:
+            unseen.insert(0, summary.changed_files(self.cache.changed))
+        verdicts = {name: sum(day[name] for day in days) for name in VERDICTS}
+        trusted = summary.on_trust(
+            self.listing,
+            self.span,
+            observed["unrepeatable"],
+            verdicts["effect_check"],
+            by_word=self.request.by_executions,
+        )
+        return Findings(
+            verdicts,
+            unjudged=sum(day["unjudged"] for day in days),
+            not_yet_judged=sum(day["not_yet_judged"] for day in days),
+            unread=self.bad.lines,
+            late_alarms=sorted(observed["late_alarms"].split()),
+            unseen=unseen,
+            trusted=trusted,
+        )
+
     def _alarms(self, messages: DataFrame) -> list[dict[str, Any]]:
         # They began in the days that are judged, so none of their records is of before.
-        rows = self._rows().where(f"at >= {midnight(self.span[0])}")
+        rows = self._rows().where(F.col("at") >= midnight(self.span[0]))
         return summary.alarms(messages, rows)
 
 
@@ -447,43 +443,27 @@ def _days_where(condition: Column) -> Column:
     return F.concat_ws(" ", F.collect_set(F.when(condition, F.col("day").cast("string"))))
 
 
-def _dates(text: str) -> set[date]:
-    return {date.fromisoformat(day) for day in text.split()}
-
-
 _FIRST: Final = date(2000, 1, 1)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the audit from a command line; see `Status` for the exit status."""
-    guard_standard_streams()
-    asked = vars(parser().parse_args(argv))
-    as_json = asked.pop("json")
+    """Run the audit from a command line, and print a line of JSON; for the exit see `Status`."""
     try:
-        request = requested(**asked)
+        request = Request.of(parser().parse_args(argv))
         spark = spark_session("actonce-audit", brief=is_brief(request))
-        result = audit(spark, request, lambda said: _err(f"audit: {said}"))
+        result = audit(spark, request, lambda said: _print(sys.stderr, audit=said))
+        found = {name: result[name] for name in ("exit_status", "sentence")}
+        _print(sys.stdout, **found, summary=f"{request.out}/summary.json")
     except CannotAudit as error:
-        _err(f"audit: {error}")
+        _print(sys.stderr, audit=str(error))
         return int(Status.NOT_AUDITED)
     except Exception as error:  # noqa: BLE001 - a traceback would end with the status of an alarm
-        _err(f"audit: it did not come to its end: {type(error).__name__}: {first_line(error)}")
-        return int(Status.NOT_AUDITED)
-    try:
-        sys.stdout.write((json_text(result) if as_json else result["sentence"]) + "\n")
-        sys.stdout.flush()
-    except OSError as error:
-        give_up_output()
-        _err(f"audit: {unwritten(request, error)}")
+        said = f"it did not come to its end: {type(error).__name__}: {first_line(error)}"
+        _print(sys.stderr, audit=said)
         return int(Status.NOT_AUDITED)
     return int(result["exit_status"])
 
 
-def unwritten(request: Request, error: OSError) -> str:
-    """That the answer could not be printed, and where it is."""
-    return f"The answer cannot be written ({error.strerror}): it is in {request.out}/summary.json."
-
-
-def _err(said: str) -> None:
-    sys.stderr.write(f"{said}\n")
-    sys.stderr.flush()
+def _print(file: TextIO, **fields: Any) -> None:
+    """Others wrote ids and names of files: escaped, they harm no terminal; DEL is a control."""
+    print(json.dumps(fields).replace("\x7f", "\\u007f"), file=file, flush=True)

@@ -4,13 +4,12 @@ import argparse
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import IntEnum
-from typing import Final
+from typing import Final, Self
 
 from pipeline.audit.times import Interval
 from pipeline.errors import CannotAudit
 
-GRACE_SECONDS: Final = 900.0
-_LONGEST_DAYS: Final = 36_500
+_MOST_DAYS: Final = 36_500
 
 
 class Status(IntEnum):
@@ -29,7 +28,7 @@ class Request:
 
     Attributes:
         records: the root of the streams.
-        out: where the results go.
+        out: where the results go; empty: to the folder `audit` below the records.
         days: to judge; None: all that there are.
         as_of: later records are left out; None: none are. See `horizon`.
         present_only: nothing is called missing, whichever day is over: who says which executions
@@ -40,105 +39,83 @@ class Request:
         by_executions: where no stream tells the effects, the executions' word is taken.
         from_raw: all records are read and all messages judged, whatever an earlier audit has
             cached, and the files that there are are taken for the right ones.
+
+    Raises:
+        CannotAudit: it cannot be asked for.
     """
 
     records: str
-    out: str
+    out: str = ""
     days: Interval | None = None
     as_of: datetime | None = None
     present_only: bool = False
-    grace_ms: int = int(GRACE_SECONDS * 1000)
+    grace_ms: int = 900_000
     reach: int | None = None
     run: str = ""
     by_executions: bool = False
     from_raw: bool = False
 
+    def __post_init__(self) -> None:
+        if not self.out:
+            object.__setattr__(self, "out", self.records.rstrip("/") + "/audit")
+        for name in (self.records, self.out):
+            if name != name.encode("utf-8", "replace").decode("utf-8"):
+                raise CannotAudit(f"{name} is not UTF-8, and Java can name no such folder.")
+        if self.days and self.days[0] > self.days[1]:
+            raise CannotAudit(f"--from {self.days[0]} is after --until {self.days[1]}.")
+        for one in (*(self.days or ()), self.as_of):
+            if one is not None and not 2000 <= one.year < 2100:
+                raise CannotAudit(f"Of {one} no records are kept.")
+        if self.reach is not None and not 0 <= self.reach <= _MOST_DAYS:
+            raise CannotAudit(f"--reach {self.reach} is no number of days.")
 
-def requested(  # noqa: C901 - one check after the other
-    records: str,
-    *,
-    day: str | None = None,
-    since: str | None = None,
-    until: str | None = None,
-    out: str | None = None,
-    as_of: str | None = None,
-    present_only: bool = False,
-    grace: float = GRACE_SECONDS,
-    reach: int | None = None,
-    run: str = "",
-    by_executions: bool = False,
-    from_raw: bool = False,
-) -> Request:
-    """What a command line asks for; `grace` in seconds.
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Self:
+        """What a command line asks for; see `parser`."""
+        given = dict(vars(options))
+        day, since, until = (given.pop(name) for name in ("day", "since", "until"))
+        if (day and (since or until)) or bool(since) != bool(until):
+            raise CannotAudit("Name one --day, or both --from and --until.")
+        since, until = day or since, day or until
+        return cls(**given, days=(since, until) if since else None)
+
+
+def moment(text: str) -> datetime:
+    """A moment that somebody wrote; in UTC unless it says otherwise.
 
     Raises:
-        CannotAudit: it cannot be asked for.
+        CannotAudit: it is none.
     """
-    if day is not None:
-        if since is not None or until is not None:
-            raise CannotAudit("--day and --from/--until exclude each other: leave one of them out.")
-        since = until = day
-    if (since is None) != (until is None):
-        raise CannotAudit("--from and --until belong together: give both, or --day.")
     try:
-        days = None
-        if since is not None and until is not None:
-            days = date.fromisoformat(since), date.fromisoformat(until)
-        moment = None if as_of is None else _moment(as_of)
+        found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise CannotAudit(f"{error}: write a day as YYYY-MM-DD, a time as ISO 8601.") from error
-    if days is not None and days[0] > days[1]:
-        raise CannotAudit(f"--from {days[0]} is after --until {days[1]}: exchange them.")
-    for name in (records, out or ""):
-        if name != name.encode("utf-8", "replace").decode("utf-8"):
-            raise CannotAudit(f"{name} is not UTF-8, and Java can name no such folder.")
-    for one in (*(days or ()), moment):
-        if one is not None and not 2000 <= one.year < 2100:
-            raise CannotAudit(f"Of {one} no records are kept.")
-    if not 0 <= grace <= _LONGEST_DAYS * 86_400:
-        raise CannotAudit(f"--grace {grace:g} is no number of seconds to wait for.")
-    if reach is not None and not 0 <= reach <= _LONGEST_DAYS:
-        raise CannotAudit(f"--reach {reach} is no number of days.")
-    return Request(
-        records,
-        out or records.rstrip("/") + "/audit",
-        days,
-        as_of=moment,
-        present_only=present_only,
-        grace_ms=int(grace * 1000),
-        reach=reach,
-        run=run,
-        by_executions=by_executions,
-        from_raw=from_raw,
-    )
+        raise CannotAudit(f"{error}: write a time as ISO 8601.") from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise CannotAudit(f"{error}: write a day as YYYY-MM-DD.") from error
 
 
 def parser() -> argparse.ArgumentParser:
-    """Of the job's command line, which the daily audit has; `actonce audit` has more."""
+    """Of the job's command line, which the daily audit has; `actonce audit` has more.
+
+    Each option's name is that of what it sets in a `Request`.
+    """
     made = argparse.ArgumentParser(
         prog="python -m pipeline.audit", description="Say what happened to each message."
     )
     made.add_argument("records", metavar="RECORDS", help="the root of the streams")
-    made.add_argument("--day", metavar="D", help="judge one UTC day, YYYY-MM-DD")
-    made.add_argument("--from", dest="since", metavar="D", help="first day to judge")
-    made.add_argument("--until", metavar="D", help="last day to judge")
-    made.add_argument("--out", metavar="DIR", help="where the results go (RECORDS/audit)")
-    made.add_argument(
-        "--as-of", metavar="TIME", help="judge by the records before this moment, ISO 8601"
-    )
+    made.add_argument("--day", metavar="D", type=_day, help="judge one UTC day, YYYY-MM-DD")
+    made.add_argument("--from", metavar="D", type=_day, dest="since", help="first day to judge")
+    made.add_argument("--until", metavar="D", type=_day, help="last day to judge")
+    made.add_argument("--out", metavar="DIR", default="", help="for the results (RECORDS/audit)")
+    made.add_argument("--as-of", metavar="TIME", type=moment, help="judge by earlier records only")
     made.add_argument("--run", metavar="NAME", default="", help="name this audit in its summary")
     made.add_argument("--present-only", action="store_true", help="call nothing missing")
-    made.add_argument(
-        "--reach", metavar="DAYS", type=int, help="read records of so many days before"
-    )
-    made.add_argument(
-        "--from-raw", action="store_true",
-        help="read all records, believing nothing that an earlier audit has cached",
-    )  # fmt: skip
-    made.add_argument("--json", action="store_true", help="print the summary")
+    made.add_argument("--reach", metavar="DAYS", type=int, help="read so many days before, too")
+    made.add_argument("--from-raw", action="store_true", help="believe nothing that was cached")
     return made

@@ -27,7 +27,6 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pipeline.backfill import archive as archives
 from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.backfill.rows import BadRow, Selection
-from pipeline.durable import sync_folder
 
 _TASKS = 64  # that read files, at most
 _BATCH_ROWS = 1000
@@ -71,12 +70,19 @@ class Counts:
 
 
 def make(
-    make_session: Callable[[], SparkSession], archive: Path, selection: Selection, folder: Path
+    make_session: Callable[[], SparkSession],
+    archive: Path,
+    selection: Selection,
+    folder: Path,
+    sync_folder: Callable[[Path], None],
 ) -> Counts:
     """Plan an archive into a new folder.
 
     Invariant: the folder is there only if all of the plan is in it, also after a crash of the
     machine. The same archive makes the same files, byte for byte.
+
+    Args:
+        sync_folder: puts what a folder holds on the disk.
 
     Raises:
         WrongRequest: the archive or the selection cannot be read, or there is something in the

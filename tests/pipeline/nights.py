@@ -1,6 +1,7 @@
 """Audits, and what they say: once, or night after night."""
 
 import time
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.audit.job import audit
 from pipeline.audit.reading.listing import list_records
-from pipeline.audit.request import requested
+from pipeline.audit.request import Request, parser
 from tests.pipeline.weeks import day
 
 Row = dict[str, Any]
@@ -18,6 +19,19 @@ Row = dict[str, Any]
 
 class Killed(BaseException):
     """As the end of the process: nothing catches it."""
+
+
+def requested(records: str, **asked: Any) -> Request:
+    """What the options of a command line ask for, and what no option of the job's says."""
+    beyond = {name: asked.pop(name) for name in ("by_executions", "grace_ms") if name in asked}
+    words = [records]
+    for name, value in asked.items():
+        option = "--from" if name == "since" else f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            words.append(f"{option}={value}")
+    return replace(Request.of(parser().parse_args(words)), **beyond)
 
 
 def audited(spark: SparkSession, root: Path, out: Path | str | None = None, **asked: Any) -> Row:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from actonce.terminal.files import sync_folder
 from pipeline.backfill import plan
 from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.backfill.plan import Counts
@@ -47,7 +48,7 @@ def test_each_kind_of_row_ends_where_it_belongs_in_the_archive_s_order(
         gzip.compress(b'{"x": 1, "id": 1}\n{"id": "1", "x": "}"}\n{"id": 2}\n[]\n')
     )
     (folder / "c.csv").write_text("id,x\n2,1\n7},8\n7},8,9\n7},9\n")
-    counts = plan.make(lambda: spark, folder, BY_ID, to)
+    counts = plan.make(lambda: spark, folder, BY_ID, to, sync_folder)
     spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
     assert counts == Counts(rows=13, messages=4, duplicates=1, conflicts=4, quarantined=4)
     assert {path.stem for path in to.iterdir()} == {
@@ -88,7 +89,7 @@ def test_real_double_bookings_are_duplicates_or_conflicts_by_their_content(
 ) -> None:
     archive = Path(os.environ["APPOINTMENTS_CSV"])
     selection = Selection.of_options("PatientId,ScheduledDay,AppointmentDay", left_out)
-    counts = plan.make(make_session, archive, selection, tmp_path)
+    counts = plan.make(make_session, archive, selection, tmp_path, sync_folder)
     assert counts == Counts(1000, 985, duplicates, conflicts, 0)
     bodies = lines(tmp_path / "messages.jsonl")
     assert len({body["message_id"] for body in bodies}) == 985
@@ -114,9 +115,9 @@ def test_a_plan_is_there_whole_or_not_at_all(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(plan, "_sorted_out", broken)
             with pytest.raises(BackfillFailed, match=said):
-                plan.make(make_session, archive, BY_ID, to)
+                plan.make(make_session, archive, BY_ID, to, sync_folder)
         assert list(tmp_path.iterdir()) == [archive]
-    assert plan.make(make_session, archive, BY_ID, to).messages == 2
+    assert plan.make(make_session, archive, BY_ID, to, sync_folder).messages == 2
 
 
 def test_what_is_there_already_stays(tmp_path: Path) -> None:
@@ -130,6 +131,6 @@ def test_what_is_there_already_stays(tmp_path: Path) -> None:
         (archive / "plan", "cannot be written"),
     ):
         with pytest.raises(WrongRequest, match=said):
-            plan.make(no_session, archive, BY_ID, to)
+            plan.make(no_session, archive, BY_ID, to, sync_folder)
     assert sorted(tmp_path.iterdir()) == [archive, draft]
     assert archive.read_text() == '{"id":1}\n'

@@ -12,8 +12,7 @@ from pipeline.audit.horizon import horizon_of
 from pipeline.audit.job import message_rows
 from pipeline.audit.reading.all_streams import records, with_known_ids
 from pipeline.audit.reading.listing import list_records
-from pipeline.audit.request import requested
-from tests.pipeline.nights import Row, audited, night, rows_of, said, settled
+from tests.pipeline.nights import Row, audited, night, requested, rows_of, said, settled
 from tests.pipeline.weeks import Weeks, day
 
 

@@ -9,8 +9,8 @@ from pipeline.audit.cache import DayCounts
 from pipeline.audit.horizon import Horizon, horizon_of
 from pipeline.audit.job import _over
 from pipeline.audit.reading.listing import File, Listing
-from pipeline.audit.request import requested
 from pipeline.audit.results.summary import uncovered
+from tests.pipeline.nights import requested
 from tests.pipeline.streams_on_disk import DAY, STREAMS
 
 DATE = date.fromisoformat(DAY)

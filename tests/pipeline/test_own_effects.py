@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit.judging.verdict_names import VERDICTS
-from pipeline.audit.results.summary import sentence
+from pipeline.audit.results.summary import Findings
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import audited, judgements_of
 from tests.pipeline.streams_on_disk import (
@@ -144,7 +144,7 @@ def test_what_effect_check_left_is_told_by_itself_where_all_who_ask_were_read(
     assert summary["sentence"].startswith("Of 1 message, none is known")
     assert (summary["exit_status"], summary["alarms_total"]) == (4, 0)
     assert summary["verdicts"]["effect_check"] == 2
-    alone = sentence(dict.fromkeys(VERDICTS, 0) | {"effect_check": 2}, 0, 0, trusted=[said])
+    alone = Findings(dict.fromkeys(VERDICTS, 0) | {"effect_check": 2}, trusted=[said]).sentence()
     assert alone == f"There was no message. {said}"
 
     # Where nobody wrote down what was delivered, nothing says that it was not.

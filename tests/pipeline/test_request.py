@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import sys
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -13,9 +14,9 @@ import pytest
 from pipeline.audit import job
 from pipeline.audit.job import is_brief, main
 from pipeline.audit.reading.listing import list_records
-from pipeline.audit.request import requested
 from pipeline.errors import CannotAudit
 from pipeline.spark.session import spark_session
+from tests.pipeline.nights import requested
 from tests.pipeline.streams_on_disk import DAY, performed, write
 
 
@@ -29,8 +30,6 @@ from tests.pipeline.streams_on_disk import DAY, performed, write
         ({"day": "0001-01-01"}, "no records"),
         ({"as_of": "9999-12-31T00:00:00Z"}, "no records"),
         ({"as_of": "noon"}, "ISO 8601"),
-        ({"grace": float("nan")}, "--grace"),
-        ({"grace": -1.0}, "--grace"),
         ({"reach": -1}, "--reach"),
         ({"reach": 10**9}, "--reach"),
         ({"out": "\udcff"}, "UTF-8"),
@@ -102,8 +101,21 @@ def test_what_nobody_thought_of_ends_in_a_sentence_too(
     monkeypatch.setattr(job, "spark_session", broken)
     assert main(["records"]) == 2
     assert capsys.readouterr().err == (
-        "audit: it did not come to its end: RuntimeError: first line\n"
+        '{"audit": "it did not come to its end: RuntimeError: first line"}\n'
     )
+
+
+def test_the_answer_is_a_line_of_ascii_whatever_it_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = {"sentence": "\x1b[31m\x7f\u202e is gone.", "exit_status": 3}
+    monkeypatch.setattr(job, "spark_session", lambda *_, **__: None)
+    monkeypatch.setattr(job, "audit", lambda *_: said)
+    assert main(["records", "--out", "out"]) == 3
+    line = capsys.readouterr().out
+    assert json.loads(line) == said | {"summary": "out/summary.json"}
+    assert line.removesuffix("\n").isprintable()
+    assert line.isascii()
 
 
 def test_an_answer_that_cannot_be_written_is_none(
@@ -117,4 +129,4 @@ def test_an_answer_that_cannot_be_written_is_none(
     monkeypatch.setattr(job, "audit", lambda *_: {"sentence": "All is well.", "exit_status": 0})
     monkeypatch.setattr("sys.stdout", Full())
     assert main(["records", "--out", "out"]) == 2
-    assert "it is in out/summary.json" in capsys.readouterr().err
+    assert "No space left on device" in capsys.readouterr().err

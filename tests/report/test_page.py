@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from actonce.records.report import wording, write
 from actonce.records.report.page import html
-from pipeline.visible import visible
+from actonce.terminal.visible import visible
 from tests.report import summaries
 from tests.report.elements import Element, Elements
 from tests.support.pages import words

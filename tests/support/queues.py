@@ -16,7 +16,8 @@ from actonce.operate.decisions.offered import Decision
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.delivery import Delivery
-from actonce_core.message import MessageReader, Reason, Refusal
+from actonce_core.message import MessageReader, Refusal
+from actonce_core.reason import Reason
 from actonce_core.unstarted import unstarted_attributes
 from tests.support.stacks import NOW, TABLE
 

@@ -15,7 +15,8 @@ from botocore.stub import Stubber
 from actonce_core.batch import Batch
 from actonce_core.delivery import Delivery
 from actonce_core.events import EventBus
-from actonce_core.message import Reason, Refusal
+from actonce_core.message import Refusal
+from actonce_core.reason import Reason
 from actonce_core.start import DeliveryResult
 from tests.support import asl
 from tests.support.deliveries import delivery, sqs_record

@@ -10,7 +10,8 @@ from botocore.exceptions import ClientError
 from actonce_core.delivery import SOURCE_MESSAGE_ID
 from actonce_core.events import EventBus
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
-from actonce_core.message import Message, Reason, Refusal, conflict
+from actonce_core.message import Message, Refusal, conflict
+from actonce_core.reason import Reason
 from actonce_core.start import DeliveryResult, Start
 from tests.support.deliveries import delivery, text_attribute
 from tests.support.snapshots import Snapshot

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from actonce_core import strict_json
 from actonce_core.execution import MAX_INPUT_BYTES, execution_input, execution_name, unusable_id
-from actonce_core.message import Message, MessageReader, Reason, Refusal
+from actonce_core.message import Message, MessageReader, Refusal
+from actonce_core.reason import Reason
 from tests.support.deliveries import delivery, json_values, message_ids, text_attribute
 from tests.support.snapshots import Snapshot
 

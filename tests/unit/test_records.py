@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce_core.delivery import Delivery
-from actonce_core.message import Message, Reason, Refusal
+from actonce_core.message import Message, Refusal
+from actonce_core.reason import Reason
 from actonce_core.records import delivery_record, log_line
 from actonce_core.start import DeliveryResult, Start
 from tests.support.deliveries import delivery

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from actonce_core.delivery import Delivery
-from actonce_core.message import Reason, Refusal
+from actonce_core.message import Refusal
+from actonce_core.reason import Reason
 from actonce_core.unstarted import LARGEST_MESSAGE, UnstartedQueue, unstarted_attributes
 from tests.support.deliveries import delivery, text_attribute
 from tests.support.moto_aws import MotoAws

@@ -31,9 +31,9 @@ from actonce.messages.unstarted import Unstarted
 from actonce.operate.decisions.offered import decisions_on
 from actonce.stack.aws_errors import error_text
 from actonce.stack.sources import sources
+from actonce.terminal.visible import json_text
 from actonce_core.histories.events import details
 from actonce_core.histories.reading import read_events
-from pipeline.visible import json_text
 
 _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
 """Seconds between two looks: while it goes on by itself, and while it waits for a person."""

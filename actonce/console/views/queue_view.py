@@ -19,8 +19,8 @@ from actonce.console.templating import action_name, address
 from actonce.messages.filters import E, Listing
 from actonce.messages.message_summary import Advice, advice_on, in_utc
 from actonce.operate.bulk import Bulk
+from actonce.terminal.visible import visible
 from actonce_core.records import timestamp
-from pipeline.visible import visible
 
 PAGE = 50
 """Entries of a page."""

@@ -13,10 +13,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedErro
 from markupsafe import Markup
 
 from actonce.records.report import wording
+from actonce.terminal.visible import visible
 from pipeline.audit.judging.verdict_names import ALARMS
 from pipeline.audit.reading.places import place
 from pipeline.audit.reading.streams import OPTIONAL, STREAMS
-from pipeline.visible import visible
 
 VERSION = 1
 """Of the summary's form."""

@@ -29,7 +29,8 @@ from actonce_core.locking.locks import (
     act_once,
 )
 from actonce_core.locking.posting import DeadLetterQueue, dead_letter
-from actonce_core.message import Message, MessageReader, Reason, Refusal, conflict
+from actonce_core.message import Message, MessageReader, Refusal, conflict
+from actonce_core.reason import Reason
 from actonce_core.start import DeliveryResult, Start
 from actonce_core.unstarted import UnstartedQueue
 

@@ -1,18 +1,6 @@
 """What a verdict is, and which a message has.
 
-One verdict per message; the first that holds, from the top:
-
-    effect_check       nobody's message: effects of an `actonce effect check`
-    performed_again    two different effects (an effect exported twice is one)          alarm
-    lost               accepted, and ended nowhere                                      alarm
-    contradiction      its records cannot all be true                                   alarm
-    conflict           its id came with another content, refused or (worse) accepted    alarm
-    awaiting_decision  its dead letter is posted and not answered
-    performed_once     one effect
-    rejected           an operator decided that it is not to happen
-    resolved           an operator decided that it needs no effect any more
-    refused            every delivery of it was refused, or failed until SQS gave it up
-    in_flight          none of these yet
+One verdict per message: that of the first of the `rules` that holds.
 
 `conflict` stands above `performed_once` because one of two requests was *not* carried out, and
 somebody has to know; the row's `effects` tells that the other was.
@@ -52,24 +40,32 @@ in the last minute of a day without an effect is not judged before the next day 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import reduce
 from itertools import groupby
-from typing import Final, Self
+from operator import add, or_
+from typing import Final, NamedTuple, Self
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+from pyspark.sql.functions import col
 
 from pipeline.audit.horizon import Horizon
 from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
+from pipeline.audit.reading.all_streams import is_hash, is_of, is_sqs_id
 from pipeline.audit.reading.listing import Listing
-from pipeline.audit.reading.streams import REFUSED, STANDS_FOR, STREAM_OF, STREAMS, Code
-from pipeline.audit.sql import columns
-from pipeline.audit.times import Interval, absent, end_of, intervals, midnight
+from pipeline.audit.reading.streams import DELIVERED, REFUSED, STANDS_FOR, STREAMS, Code, codes_of
+from pipeline.audit.times import Interval, absent, intervals
 
 NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""
-_STATES: Final = 8  # a state's rank fits below its time
+_CODE_BITS: Final = max(codes_of(*STREAMS)).bit_length()  # a code fits below its record's time
+_NONE: Final = -1  # in place of a code: there is no record
+_OPEN: Final = (Code.RUNNING, Code.ROW_IN_PROGRESS, Code.ROW_DEAD_LETTER)
+_DONE: Final = (Code.CLOSED_PERFORMED, Code.CLOSED_FOUND)
+_DECIDED: Final = (Code.CLOSED_REJECTED, Code.CLOSED_RESOLVED)
 _CLOCKS_DIFFER_MS: Final = 60_000
 _QUEUE_HOLDS_MS: Final = 14 * 86_400_000  # the longest retention of SQS
-_MOST_INTERVALS: Final = 100  # of a stream, in SQL
+_MOST_INTERVALS: Final = 100  # of a stream, in a plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,28 +118,28 @@ class Coverage:
             by_executions,
         )
 
-    def has(self, stream: str, last: str = "last_day") -> str:
-        """Whether the stream was there from `first_day` to a last day of a message, as SQL.
+    def has(self, stream: str) -> Column:
+        """Whether the stream was there from the first to the last day of a message.
 
         Days without any file do not count: the summary names them.
         """
-        return f"(NOT ({_meets(self.apart[stream], last)}))"
+        return ~_meets(self.apart[stream], col("last_day"))
 
-    def saw(self, stream: str, last: str) -> str:
-        """Whether whatever the stream has of these days was seen, as SQL; late lines included."""
-        return (
-            f"(NOT ({_meets(self.missing[stream], last)}) AND first_day >= DATE'{self.since}' "
-            f"AND {last} <= DATE'{self.until}' "
-            f"AND NOT ({_meets(self.unread[stream], f'date_add({last}, 1)')}))"
-        )
+    def saw(self, last: str, *streams: str) -> Column:
+        """Whether whatever streams have up to a last day was seen; late lines included."""
+        first, until = col("first_day"), col(last)
+        seen = (first >= self.since) & (until <= self.until)
+        for stream in streams:
+            seen &= ~_meets(self.missing[stream], until)
+            seen &= ~_meets(self.unread[stream], F.date_add(until, 1))
+        return seen
 
 
-def _meets(intervals: Iterable[Interval], last: str) -> str:
-    """Whether one of them has a day of `first_day` to a last day, as SQL."""
-    meeting = (
-        f"first_day <= DATE'{until}' AND {last} >= DATE'{since}'" for since, until in intervals
-    )
-    return " OR ".join(meeting) or "false"
+def _meets(intervals: Iterable[Interval], last: Column) -> Column:
+    """Whether one of them has a day of `first_day` to a last day."""
+    first = col("first_day")
+    meeting = ((first <= until) & (last >= since) for since, until in intervals)
+    return reduce(or_, meeting, F.lit(False))
 
 
 def _apart(days: frozenset[date], have: frozenset[date]) -> list[Interval]:
@@ -167,47 +163,43 @@ def per_message(rows: DataFrame, days: Interval | None) -> DataFrame:
         rows: as `all_streams.narrow` gives them; a null id gathers what tells none.
         days: `touched` says whether a record is of these, or `late`; None: every message is.
     """
-    touched = "true"
-    if days is not None:
-        touched = f"late OR at BETWEEN {midnight(days[0])} AND {end_of(days[1]) - 1}"
-    execution, dead_letter = _codes(*STREAM_OF["executions"]), _codes(*STREAM_OF["dead_letters"])
-    effect, sent = _codes(Code.EFFECT), _codes(Code.SENT)
-    delivered = _codes(Code.STARTED, Code.REFUSED_OTHER_MEMORY)
-    accepted = _codes(Code.STARTED, Code.SUPPRESSED)
-    state = f"at * {_STATES} + code"
+    at, code, identity = col("at"), col("code"), col("identity")
+    execution, dead_letter = (code.isin(*codes_of(one)) for one in ("executions", "dead_letters"))
+    delivered, effect = code.isin(*DELIVERED), code == Code.EFFECT
+    accepted = code.isin(Code.STARTED, Code.SUPPRESSED)
+    state = F.shiftleft(at, _CODE_BITS) + code
+    counts = {
+        "sent": code == Code.SENT,
+        "started": code == Code.STARTED,
+        "suppressed": code == Code.SUPPRESSED,
+        **{f"refused_{reason}": code == number for reason, number in REFUSED.items()},
+        "failed": code == Code.FAILED,
+        "execution_records": execution,
+        "effect_records": effect,
+        "dead_letter_records": dead_letter,
+        "quarantined": code == Code.QUARANTINED,
+    }
     numbers = {
-        "first_at": "min(at)",
-        "last_at": "max(at)",
-        "touched": f"max({touched})",
-        "sent": f"count_if({sent})",
-        "started": f"count_if({_codes(Code.STARTED)})",
-        "suppressed": f"count_if({_codes(Code.SUPPRESSED)})",
-        **{f"refused_{name}": f"count_if({_codes(code)})" for name, code in REFUSED.items()},
-        "failed": f"count_if({_codes(Code.FAILED)})",
-        "execution_records": f"count_if({execution})",
-        "effect_records": f"count_if({effect})",
-        "dead_letter_records": f"count_if({dead_letter})",
-        "quarantined": f"count_if({_codes(Code.QUARANTINED)})",
-        "sent_at": f"min(CASE WHEN {sent} THEN at END)",
-        "delivered_first": f"min(CASE WHEN {delivered} THEN at END)",
-        "delivered_last": f"max(CASE WHEN {delivered} THEN at END)",
-        "effect_at": f"min(CASE WHEN {effect} THEN at END)",
-        "effect_low": f"min(CASE WHEN {effect} THEN identity END)",
-        "effect_high": f"max(CASE WHEN {effect} THEN identity END)",
-        "performed_first": f"min(CASE WHEN {_codes(Code.CLOSED_PERFORMED)} THEN at END)",
-        "execution_state": f"max(CASE WHEN {execution} THEN {state} END)",
-        "dead_letter_state": f"max(CASE WHEN {dead_letter} THEN {state} END)",
-        "content_low": f"min(CASE WHEN {accepted} THEN identity END)",
-        "content_high": f"max(CASE WHEN {accepted} THEN identity END)",
+        "first_at": F.min(at),
+        "last_at": F.max(at),
+        "touched": F.max(F.lit(True) if days is None else col("late") | is_of(days)),
+        **{name: F.count_if(condition) for name, condition in counts.items()},
+        "sent_at": F.min(F.when(code == Code.SENT, at)),
+        "delivered_first": F.min(F.when(delivered, at)),
+        "delivered_last": F.max(F.when(delivered, at)),
+        "effect_at": F.min(F.when(effect, at)),
+        "effect_low": F.min(F.when(effect, identity)),
+        "effect_high": F.max(F.when(effect, identity)),
+        "performed_first": F.min(F.when(code == Code.CLOSED_PERFORMED, at)),
+        "execution_state": F.max(F.when(execution, state)),
+        "dead_letter_state": F.max(F.when(dead_letter, state)),
+        "content_low": F.min(F.when(accepted, identity)),
+        "content_high": F.max(F.when(accepted, identity)),
     }
     # Without the exchange, the aggregate's own follows a partial aggregate, which costs twice the
     # CPU here: most messages have few records, so little is saved before it.
-    return rows.repartition("message_id").groupBy("message_id").agg(*columns(numbers))
-
-
-def _codes(first: int, last: int | None = None) -> str:
-    """Whether a record's code is this, or one of these."""
-    return f"code = {int(first)}" if last is None else f"code BETWEEN {int(first)} AND {int(last)}"
+    by_message = rows.repartition("message_id").groupBy("message_id")
+    return by_message.agg(*(number.alias(name) for name, number in numbers.items()))
 
 
 def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: int) -> DataFrame:
@@ -216,201 +208,244 @@ def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: 
     Returns:
         One row per message id, as `messages/` holds it; times are timestamps.
     """
-    refused = " + ".join(f"refused_{name}" for name in REFUSED)
-    counted = messages.selectExpr(
-        "*",
-        f"{refused} AS refused",
-        f"started + suppressed + {refused} AS deliveries",
-        # Without a name of its own no effect can be told from another: there is one at least.
-        "CASE WHEN effect_records = 0 THEN 0L WHEN effect_low != effect_high THEN effect_records "
-        "ELSE 1L END AS effects",
-        f"refused_conflict > 0 OR {_surely('content_low != content_high')} AS conflicting",
-        f"{_rank('execution')} AS execution",
-        f"{_rank('dead_letter')} AS dead_letter",
-        f"to_date({_time('first_at')}) AS first_day",
-        f"to_date({_time('last_at')}) AS last_day",
-    )
-    # In steps, because a method that is too long is not compiled.
-    *steps, (verdict, certain) = _verdict(coverage, horizon, grace_ms)
-    for step in steps:
-        counted = counted.selectExpr("*", *step)
-    return counted.selectExpr(
-        "first_day AS day",
+    verdict = F.lit("in_flight")
+    for rule in reversed(rules()):
+        verdict = F.when(rule.condition, rule.verdict).otherwise(verdict)
+    facts = facts_of(messages, coverage, horizon, grace_ms)
+    return facts.select(
+        col("first_day").alias("day"),
         "message_id",
-        f"{verdict} AS verdict",
-        f"{certain} AS judged",
-        f"{_time('first_at')} AS first_at",
-        f"{_time('last_at')} AS last_at",
+        verdict.alias("verdict"),
+        (~col("settled") | ~reduce(or_, doubts().values())).alias("judged"),
+        _time("first_at").alias("first_at"),
+        _time("last_at").alias("last_at"),
         *("sent", "deliveries", "started", "suppressed"),
-        *(f"refused_{name}" for name in REFUSED),
+        *(f"refused_{reason}" for reason in REFUSED),
         *("execution_records", "effect_records", "effects", "dead_letter_records"),
-        f"{_time('sent_at')} AS sent_at",
-        f"{_time('delivered_first')} AS first_delivery_at",
-        f"{_time('delivered_last')} AS last_delivery_at",
-        f"{_time('effect_at')} AS effect_at",
+        _time("sent_at").alias("sent_at"),
+        _time("delivered_first").alias("first_delivery_at"),
+        _time("delivered_last").alias("last_delivery_at"),
+        _time("effect_at").alias("effect_at"),
         *("touched", "failed", "quarantined"),
-        f"{UNRESOLVED} AS unresolved",
-        f"{_unsent(coverage, grace_ms)} AND settled AS unsent",
-        "effect_records > 0 AND effect_low IS NULL AS unrepeatable",
+        unresolved().alias("unresolved"),
+        (_unsent(coverage, grace_ms) & col("settled")).alias("unsent"),
+        ((col("effect_records") > 0) & col("effect_low").isNull()).alias("unrepeatable"),
     )
 
 
-UNRESOLVED: Final = (
-    "coalesce((startswith(message_id, 'sqs:') AND started + suppressed = 0 "
-    "AND sent + failed > 0) OR (startswith(message_id, 'sha256-') "
-    "AND execution_records > 0 AND started + suppressed = 0), false)"
-)
-"""Of a message as `per_message` has it: its id is a name; see `all_streams.with_known_ids`."""
+def unresolved() -> Column:
+    """Of a message as `per_message` has it: its id is a name; see `all_streams.with_known_ids`."""
+    by_sqs = is_sqs_id() & (col("sent") + col("failed") > 0)
+    by_hash = is_hash() & (col("execution_records") > 0)
+    return _surely((by_sqs | by_hash) & (col("started") + col("suppressed") == 0))
 
 
-def _unsent(coverage: Coverage, grace_ms: int) -> str:
-    """Whether `sent` lacks a message that was started while it was there, as SQL."""
+def _unsent(coverage: Coverage, grace_ms: int) -> Column:
+    """Whether `sent` lacks a message that was started while it was there."""
     if "sent" not in coverage.began:
-        return "false"
-    earlier = f"to_date({_time(f'first_at - {grace_ms}')})"
-    return (
-        f"(started > 0 AND sent = 0 AND {coverage.has('sent')} "
-        f"AND {earlier} >= DATE'{coverage.began['sent']}')"
-    )
+        return F.lit(False)
+    earlier = F.timestamp_millis(col("first_at") - grace_ms).cast("date")
+    came = (col("started") > 0) & (col("sent") == 0)
+    return came & coverage.has("sent") & (earlier >= coverage.began["sent"])
 
 
-def _verdict(coverage: Coverage, horizon: Horizon, grace_ms: int) -> list[tuple[str, ...]]:
-    """The verdict, and whether it is certain, as SQL; before them the columns that they name."""
-    running = int(Code.RUNNING)
-    said_done = _surely(f"execution IN ({int(Code.CLOSED_PERFORMED)}, {int(Code.CLOSED_FOUND)})")
-    letter_waits = (
-        f"dead_letter = {int(Code.POSTED)} AND (execution IS NULL OR execution = {running})"
-    )
-    row_waits = f"execution = {int(Code.ROW_DEAD_LETTER)}"
-    waits = _surely(f"({letter_waits}) OR {row_waits}" if coverage.rows else letter_waits)
-    rejected, resolved = (
-        _surely(f"execution = {int(ended)} OR dead_letter = {int(decided)}")
-        for ended, decided in (
-            (Code.CLOSED_REJECTED, Code.DECIDED_REJECT),
-            (Code.CLOSED_RESOLVED, Code.DECIDED_RESOLVE),
-        )
-    )
-    accepted = "started + suppressed > 0"
-    silent, may_be_silent = (
-        f"({moment} - last_at > {grace_ms})" for moment in (horizon.silence, horizon.latest)
-    )
-    settled = f"(last_at < {horizon.over})"
-    # SQS gives a message up whose deliveries fail; it lies in UnstartedQueue then.
-    only_refused = (
-        f"(refused > 0 OR (failed > 0 AND {silent} AND {settled})) AND NOT {accepted} "
-        "AND execution IS NULL AND effects = 0"
-    )
-    waited = f"least(last_at + {grace_ms}, {horizon.latest - 1})"
-    resolved_before = _surely(
-        f"effect_at > CASE WHEN dead_letter = {int(Code.DECIDED_RESOLVE)} "
-        f"THEN {_since('dead_letter')} WHEN execution = {int(Code.CLOSED_RESOLVED)} "
-        f"THEN {_since('execution')} END"
-    )
-    performed_twice = _surely(
-        f"execution = {int(Code.CLOSED_PERFORMED)} AND performed_first < {_since('execution')}"
-    )
-    first = (
-        f"{said_done} AS said_done",
-        f"{_surely(f'execution = {int(Code.CLOSED_FAILED)}')} AS said_failed",
-        f"{waits} AS waits",
-        f"{rejected} AS was_rejected",
-        f"{resolved} AS was_resolved",
-        f"{only_refused} AS only_refused",
-        f"to_date({_time(f'greatest(last_at, {waited})')}) AS seen_until",
-        f"{resolved_before} AS resolved_before",
-        f"{performed_twice} AS performed_twice",
-        f"{coverage.has('effects')} AS has_effects",
-        f"{settled} AS settled",
-    )
-    by_word = "(said_done AND NOT has_effects)" if coverage.by_executions else "false"
-    ended = f"(effects > 0 OR waits OR was_rejected OR was_resolved OR only_refused OR {by_word})"
-    closed = "(said_done OR said_failed)"
-    asked_for = "(started > 0 OR (sent > 0 AND suppressed = 0))"
-    # Nobody's message: no producer's, and none that SQS delivered.
-    by_hand = "(said_failed AND deliveries + failed + sent = 0)"
-    # A row in progress whose message SQS cannot hold any more; until then it may wait there.
-    held_until = f"{horizon.latest} - {_QUEUE_HOLDS_MS}"
-    abandoned = f"(execution = {int(Code.ROW_IN_PROGRESS)} AND last_at < {held_until})"
-    silence = f"(execution IS NULL AND {may_be_silent} AND {asked_for})"
-    if coverage.rows:
-        silence = f"({silence} OR {_surely(abandoned)})"
-    # A row tells how its message stands now: whether it had one at an earlier moment, nothing does.
-    silence_tells = "false"
-    if not coverage.rows or horizon.as_of is None:
-        silence_tells = f"({silent} AND {coverage.saw('deliveries', 'seen_until')})"
-    saw_effects = coverage.saw("effects", "seen_until")
-    if coverage.by_executions:
-        saw_effects = f"({saw_effects} OR (NOT has_effects AND NOT {closed}))"
-    # An execution of before the records began, but of no more than its name lives.
-    began = coverage.began.get("executions", coverage.until)
-    second = (
-        # An execution's end tells by itself; without one, silence, if every witness was there.
-        f"NOT {ended} AND settled AND ({closed} OR {silence}) AS gone",
-        (
-            f"{saw_effects} AND {coverage.saw('executions', 'seen_until')} "
-            f"AND (({closed} AND last_at < {horizon.over - _CLOCKS_DIFFER_MS}) "
-            f"OR (NOT {closed} AND {silence_tells})) AND NOT {by_hand} AS witnessed"
-        ),
-        (
-            f"NOT {ended} AND execution IS NULL AND suppressed > 0 AND started = 0 "
-            f"AND datediff(first_day, DATE'{began}') > {NAMES_LIVE_DAYS} AS earlier"
-        ),
-        f"NOT {accepted} AND execution IS NULL AND dead_letter IS NULL AS unasked",
-        (
-            f"startswith(message_id, '{EFFECT_CHECK_IDS}') AND effects > 0 "
-            "AND deliveries + failed + sent = 0 AS named_check"
-        ),
-        (
-            f"{coverage.saw('deliveries', 'last_day')} "
-            f"AND {coverage.saw('executions', 'last_day')} AS saw_who_asks"
-        ),
-    )
-    verdict = f"""
-        CASE WHEN named_check AND unasked AND saw_who_asks THEN 'effect_check'
-        WHEN effects > 1 THEN 'performed_again'
-        WHEN gone AND witnessed THEN 'lost'
-        WHEN effects = 1 AND (was_rejected OR resolved_before OR performed_twice
-            OR (unasked AND saw_who_asks AND settled)) OR ({by_word} AND performed_twice)
-            THEN 'contradiction'
-        WHEN conflicting THEN 'conflict'
-        WHEN effects = 1 AND unasked AND NOT settled THEN 'in_flight'
-        WHEN waits THEN 'awaiting_decision'
-        WHEN effects > 0 OR {by_word} OR (NOT has_effects AND said_done AND settled)
-            THEN 'performed_once'
-        WHEN was_rejected THEN 'rejected'
-        WHEN was_resolved THEN 'resolved'
-        WHEN only_refused THEN 'refused'
-        ELSE 'in_flight' END
+class Rule(NamedTuple):
+    """A verdict, when a message has it unless an earlier rule holds, and the same in words."""
+
+    verdict: str
+    condition: Column
+    sentence: str
+
+
+def rules() -> list[Rule]:
+    """Which verdict a message has, by its facts: that of the first rule that holds.
+
+    Where none does, it is in flight.
     """
-    doubtful = (
-        f"(NOT has_effects AND ({closed} OR {accepted} OR effects > 0) AND effects < 2 "
-        "AND NOT (effects = 0 AND (was_rejected OR was_resolved)) AND NOT waits)"
+    one, unasked, saw_who_asks = col("effects") == 1, col("unasked"), col("saw_who_asks")
+    settled, by_word = col("settled"), col("by_word")
+    told_done = col("said_done") & ~col("has_effects") & settled
+    found = [
+        ("effect_check", col("named_check") & unasked & saw_who_asks,
+         "an `actonce effect check` has tried an effect: it is nobody's message"),
+        ("performed_again", col("effects") > 1,
+         "it has two different effects; an effect that was exported twice is one"),
+        ("lost", col("gone") & col("witnessed"),
+         "it was accepted and ended nowhere, and every witness was there"),
+        ("contradiction", one & col("was_rejected"),
+         "it has an effect, and an operator rejected it"),
+        ("contradiction", one & col("resolved_before"),
+         "it has an effect that came after an operator resolved it"),
+        ("contradiction", (one | by_word) & col("performed_twice"),
+         "its executions say twice that they performed it"),
+        ("contradiction", one & unasked & saw_who_asks & settled,
+         "it has an effect, and nothing ever asked for it"),
+        ("conflict", col("conflicting"),
+         "its id came with another content, which was refused or (worse) accepted"),
+        ("in_flight", one & unasked & ~settled,
+         "it has an effect, and what asked for it may still be told"),
+        ("awaiting_decision", col("waits"),
+         "its dead letter is posted and not answered"),
+        ("performed_once", one | by_word | told_done,
+         "it has one effect, or its execution says so where no stream tells the effects"),
+        ("rejected", col("was_rejected"),
+         "an operator decided that it is not to happen"),
+        ("resolved", col("was_resolved"),
+         "an operator decided that it needs no effect any more"),
+        ("refused", col("only_refused"),
+         "every delivery of it was refused, or failed until SQS gave it up"),
+    ]  # fmt: skip
+    return [Rule(*rule) for rule in found]
+
+
+def doubts() -> dict[str, Column]:
+    """What keeps a verdict from being certain, in words, by a message's facts."""
+    no_effect, one = col("effects") == 0, col("effects") == 1
+    decided = no_effect & (col("was_rejected") | col("was_resolved"))
+    acted = (col("closed") | col("accepted") | one) & (col("effects") < 2)
+    return {
+        "it ended nowhere, but not every witness was there": col("gone") & ~col("witnessed"),
+        "its effects would not be seen": (~col("tells_effects") & acted & ~decided & ~col("waits")),
+        "its execution may have ended before the records began": col("earlier"),
+        "what asked for its effect may not have been read": (
+            one & col("unasked") & ~col("saw_who_asks")
+        ),
+    }
+
+
+def facts_of(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: int) -> DataFrame:
+    """Messages as `per_message` has them, with the facts that `rules` and `doubts` name.
+
+    None of these is null.
+    """
+    # In steps, because a method that is too long is not compiled.
+    return (
+        messages.withColumns(_counts())
+        .withColumns(_ends(horizon, grace_ms) | {"has_effects": coverage.has("effects")})
+        .withColumns(_words(coverage))
+        .withColumns(_absences(coverage, horizon, grace_ms))
     )
+
+
+def _counts() -> dict[str, Column]:
+    refused = reduce(add, (col(f"refused_{reason}") for reason in REFUSED))
+    accepted = col("started") + col("suppressed")
+    # Without a name of its own no effect can be told from another: there is one at least.
+    several = F.when(col("effect_low") != col("effect_high"), col("effect_records")).otherwise(1)
+    conflicting = (col("refused_conflict") > 0) | (col("content_low") != col("content_high"))
+    return {
+        "refused": refused,
+        "deliveries": accepted + refused,
+        "accepted": accepted > 0,
+        "effects": F.when(col("effect_records") == 0, 0).otherwise(several),
+        "conflicting": _surely(conflicting),
+        "execution": _last_code("execution"),
+        "dead_letter": _last_code("dead_letter"),
+        "first_day": _time("first_at").cast("date"),
+        "last_day": _time("last_at").cast("date"),
+    }
+
+
+def _ends(horizon: Horizon, grace_ms: int) -> dict[str, Column]:
+    """How its executions, its dead letter and its deliveries ended."""
+    execution, dead_letter, last_at = col("execution"), col("dead_letter"), col("last_at")
+    letter_waits = (dead_letter == Code.POSTED) & execution.isin(_NONE, Code.RUNNING)
+    letter_resolved, resolved = (
+        dead_letter == Code.DECIDED_RESOLVE,
+        execution == Code.CLOSED_RESOLVED,
+    )
+    resolved_at = F.when(letter_resolved, _last_time("dead_letter")).when(
+        resolved, _last_time("execution")
+    )
+    performed = execution == Code.CLOSED_PERFORMED
+    performed_before = col("performed_first") < _last_time("execution")
+    # SQS gives a message up whose deliveries fail; it lies in UnstartedQueue then.
+    settled = last_at < horizon.over
+    given_up = (col("failed") > 0) & _silent(horizon.silence, grace_ms) & settled
+    only_refused = ((col("refused") > 0) | given_up) & ~col("accepted") & (execution == _NONE)
+    no_request = col("deliveries") + col("failed") + col("sent") == 0
+    named_check = col("message_id").startswith(EFFECT_CHECK_IDS) & (col("effects") > 0)
+    seen_until = F.greatest(last_at, F.least(last_at + grace_ms, F.lit(horizon.latest - 1)))
+    return {
+        "settled": settled,
+        "said_done": execution.isin(*_DONE),
+        # So is what has ended in a state that nobody thought of here.
+        "said_failed": ~execution.isin(_NONE, *_OPEN, *_DONE, *_DECIDED),
+        "waits": letter_waits | (execution == Code.ROW_DEAD_LETTER),
+        "was_rejected": (execution == Code.CLOSED_REJECTED) | (dead_letter == Code.DECIDED_REJECT),
+        "was_resolved": resolved | letter_resolved,
+        "resolved_before": _surely(col("effect_at") > resolved_at),
+        "performed_twice": _surely(performed & performed_before),
+        "only_refused": only_refused & (col("effects") == 0),
+        "no_request": no_request,
+        "named_check": named_check & no_request,
+        "unasked": ~col("accepted") & (execution == _NONE) & (dead_letter == _NONE),
+        "seen_until": F.timestamp_millis(seen_until).cast("date"),
+    }
+
+
+def _words(coverage: Coverage) -> dict[str, Column]:
+    """What the executions say of it, and whether their word is taken."""
+    return {
+        "closed": col("said_done") | col("said_failed"),
+        "by_word": col("said_done") & ~col("has_effects") & F.lit(coverage.by_executions),
+        # An execution that ended without a word is gone then, and nobody saw it.
+        "tells_effects": col("has_effects") | F.lit(coverage.by_executions),
+    }
+
+
+def _absences(coverage: Coverage, horizon: Horizon, grace_ms: int) -> dict[str, Column]:
+    """What is missing, and whether whoever would have told of it was there."""
+    closed, last_at, started, suppressed = map(col, ("closed", "last_at", "started", "suppressed"))
+    no_execution = col("execution") == _NONE
+    ends = ("waits", "was_rejected", "was_resolved", "only_refused", "by_word")
+    ended = reduce(or_, map(col, ends), col("effects") > 0)
+    # An execution's end tells by itself; without one, silence.
+    asked_for = (started > 0) | ((col("sent") > 0) & (suppressed == 0))
+    silent = no_execution & _silent(horizon.latest, grace_ms) & asked_for
+    # A row in progress whose message SQS cannot hold any more; until then it may wait there.
+    held_until = horizon.latest - _QUEUE_HOLDS_MS
+    abandoned = (col("execution") == Code.ROW_IN_PROGRESS) & (last_at < held_until)
+    saw_effects = coverage.saw("seen_until", "effects")
     if coverage.by_executions:
-        doubtful = "false"  # an execution that ended without a word is gone, and nobody saw it
-    # Who asked for an effect may stand in what could not be read.
-    unexplained = "(effects = 1 AND unasked AND NOT saw_who_asks)"
-    certain = (
-        f"NOT settled OR NOT ((gone AND NOT witnessed) OR {doubtful} OR earlier OR {unexplained})"
-    )
-    return [first, second, (verdict, certain)]
+        saw_effects |= ~col("has_effects") & ~closed
+    # A row tells how its message stands now: whether it had one at an earlier moment, nothing does.
+    tells_silence = F.lit(not coverage.rows or horizon.as_of is None)
+    tells_silence &= _silent(horizon.silence, grace_ms) & coverage.saw("seen_until", "deliveries")
+    tells_end = last_at < horizon.over - _CLOCKS_DIFFER_MS
+    told = F.when(closed, tells_end).otherwise(tells_silence)
+    # Nobody's message: no producer's, and none that SQS delivered.
+    by_hand = col("said_failed") & col("no_request")
+    # An execution of before the records began, but of no more than its name lives.
+    began = F.lit(coverage.began.get("executions", coverage.until))
+    named_since = F.datediff("first_day", began) > NAMES_LIVE_DAYS
+    return {
+        "gone": ~ended & col("settled") & (closed | silent | abandoned),
+        "witnessed": saw_effects & coverage.saw("seen_until", "executions") & told & ~by_hand,
+        "earlier": ~ended & no_execution & (suppressed > 0) & (started == 0) & named_since,
+        "saw_who_asks": coverage.saw("last_day", "deliveries", "executions"),
+    }
 
 
-def _surely(condition: str) -> str:
+def _surely(condition: Column) -> Column:
     """The condition, false where it cannot be told."""
-    return f"coalesce({condition}, false)"
+    return F.coalesce(condition, F.lit(False))
 
 
-def _rank(stream: str) -> str:
-    """The code in a state, which is `time * 8 + code`: its rank is above the first code's."""
-    first = int(STREAM_OF[f"{stream}s"][0])
-    return f"CAST(pmod({stream}_state - {first}, {_STATES}) AS int) + {first}"
+def _silent(moment: int, grace_ms: int) -> Column:
+    """Whether a message had no record for longer than the grace period before a moment."""
+    return col("last_at") < moment - grace_ms
 
 
-def _since(stream: str) -> str:
-    """The time in a state."""
-    return f"(({stream}_state - {int(STREAM_OF[f'{stream}s'][0])}) div {_STATES})"
+def _last_code(stream: str) -> Column:
+    """The last record's code, out of a state as `per_message` has it."""
+    return F.coalesce(col(f"{stream}_state").bitwiseAND(2**_CODE_BITS - 1), F.lit(_NONE))
 
 
-def _time(milliseconds: str) -> str:
-    return f"timestamp_millis({milliseconds})"
+def _last_time(stream: str) -> Column:
+    """The last record's time, likewise."""
+    return F.shiftright(f"{stream}_state", _CODE_BITS)
+
+
+def _time(milliseconds: str) -> Column:
+    return F.timestamp_millis(col(milliseconds))

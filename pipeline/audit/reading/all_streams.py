@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.utils import is_remote
 
 from pipeline.audit.reading.listing import File
 from pipeline.audit.reading.places import HERE, as_argument
 from pipeline.audit.reading.records import COLUMNS, Row, rows_of
-from pipeline.audit.reading.streams import Code
+from pipeline.audit.reading.streams import Code, codes_of
 from pipeline.audit.times import Interval, day_of, end_of, midnight
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SCHEMA: Final = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 _TASKS: Final = 64  # that read files here, at most
 _BATCH: Final = 4096
+_SQS_ID: Final = "sqs:"
+_HASH: Final = "sha256-"
 
 
 def records(spark: SparkSession, files: tuple[File, ...]) -> DataFrame:
@@ -78,7 +80,8 @@ def before(rows: DataFrame, moment: int) -> DataFrame:
 
     What arrived on an earlier day was there, whatever its own clock said.
     """
-    return rows.where(f"at IS NULL OR at < {moment} OR folder < '{day_of(moment)}'")
+    earlier_day = F.col("folder") < day_of(moment).isoformat()
+    return rows.where(F.col("at").isNull() | (F.col("at") < moment) | earlier_day)
 
 
 def narrow(rows: DataFrame, days: Interval | None) -> DataFrame:
@@ -88,16 +91,30 @@ def narrow(rows: DataFrame, days: Interval | None) -> DataFrame:
     it counts if its folder is one of these days' or a later one, for it may be late. `late` says
     that a record of an earlier day lies in the folder of one of these.
     """
+    needed = ("message_id", "at", "code", "identity")
     if days is None:
-        return rows.selectExpr("message_id", "at", "code", "identity")
-    since, until = days
-    return rows.where(
-        f"message_id IS NOT NULL OR at BETWEEN {midnight(since)} AND {end_of(until) - 1} "
-        f"OR code = {int(Code.QUARANTINED)} AND folder >= '{since}'"
-    ).selectExpr(
-        *("message_id", "at", "code", "identity"),
-        f"at < {midnight(since)} AND folder BETWEEN '{since}' AND '{until}' AS late",
+        return rows.select(*needed)
+    (since, until), at, folder = days, F.col("at"), F.col("folder")
+    unread = (F.col("code") == Code.QUARANTINED) & (folder >= since.isoformat())
+    in_folders = folder.between(since.isoformat(), until.isoformat())
+    return rows.where(F.col("message_id").isNotNull() | is_of(days) | unread).select(
+        *needed, ((at < midnight(since)) & in_folders).alias("late")
     )
+
+
+def is_of(days: Interval) -> Column:
+    """Whether a record's time is of these days."""
+    return F.col("at").between(midnight(days[0]), end_of(days[1]) - 1)
+
+
+def is_sqs_id() -> Column:
+    """Whether SQS's id stands for the message's; see `with_known_ids`."""
+    return F.col("message_id").startswith(_SQS_ID)
+
+
+def is_hash() -> Column:
+    """Whether a hash may stand for the message's id; see `with_known_ids`."""
+    return F.col("message_id").startswith(_HASH)
 
 
 def of_messages(rows: DataFrame, touched: DataFrame) -> DataFrame:
@@ -106,10 +123,9 @@ def of_messages(rows: DataFrame, touched: DataFrame) -> DataFrame:
     They are looked for by 64 bits of the id, which fit into every process: another message with the
     same ones comes along and changes nothing; none is passed over.
     """
-    ids = touched.where("message_id IS NOT NULL").selectExpr("xxhash64(message_id) AS asked")
-    found = rows.join(
-        F.broadcast(ids.distinct()), on=F.expr("xxhash64(message_id) = asked"), how="left_semi"
-    )
+    hashed = F.xxhash64("message_id")
+    ids = touched.where("message_id IS NOT NULL").select(hashed.alias("asked")).distinct()
+    found = rows.join(F.broadcast(ids), on=hashed == F.col("asked"), how="left_semi")
     return found.union(rows.where("message_id IS NULL"))
 
 
@@ -119,13 +135,11 @@ def with_known_ids(rows: DataFrame) -> DataFrame:
     A message is known by SQS's id where a record was written without its own, and by its hash
     where an execution's event came without its input; a delivery tells what both stand for.
     """
-    known = rows.where(
-        f"message_id IS NOT NULL AND code BETWEEN {int(Code.SENT)} AND {int(Code.FAILED)} "
-        "AND NOT startswith(message_id, 'sqs:')"
-    )
-    names = known.selectExpr(
-        "inline(array(struct(concat('sqs:', sqs_message_id) AS stands, message_id AS known), "
-        "struct(concat('sha256-', sha2(message_id, 256)) AS stands, message_id AS known)))"
+    hashed = F.concat(F.lit(_HASH), F.sha2("message_id", 256))
+    stands = F.explode(F.array(F.concat(F.lit(_SQS_ID), "sqs_message_id"), hashed))
+    is_delivery = F.col("code").isin(*codes_of("sent", "deliveries"))
+    names = rows.where(is_delivery & ~is_sqs_id()).select(
+        stands.alias("stands"), F.col("message_id").alias("known")
     )
     # Of two messages with one SQS id, which there cannot be, neither is taken for the other.
     names = (
@@ -135,11 +149,6 @@ def with_known_ids(rows: DataFrame) -> DataFrame:
         .where("known = other")
         .select("stands", "known")
     )
-    columns = rows.columns
     joined = rows.join(names, on=rows["message_id"] == names["stands"], how="left")
-    return joined.selectExpr(
-        *(
-            f"coalesce(known, {name}) AS {name}" if name == "message_id" else name
-            for name in columns
-        )
-    )
+    known = joined.withColumn("message_id", F.coalesce("known", "message_id"))
+    return known.select(*rows.columns)

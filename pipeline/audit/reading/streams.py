@@ -5,7 +5,9 @@ of one over strings.
 """
 
 from enum import IntEnum
-from typing import Final
+from typing import Final, Self
+
+from actonce_core.reason import Reason
 
 STREAMS: Final = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
 
@@ -32,63 +34,56 @@ producer records what it sends is not the stack's to know. No alarm hangs on `de
 KNOWN_VERSION: Final = "1"
 """Of the plain records; a line of any other version is quarantined."""
 
-REFUSALS: Final = (
-    "conflict",
-    "not_json",
-    "no_message_id",
-    "too_large",
-    "too_old_to_tell",
-    "not_startable",
-    "other_memory",
-)
-"""The reasons for which the starter refuses a delivery."""
-
 
 class Code(IntEnum):
-    """What one record says of its message.
+    """What one record says of its message, and the stream that says it.
 
     The order inside executions and dead letters decides between records of one millisecond: a
     closed execution beats a running one, a decision beats the dead letter that it answers. The row
     of a ledger or a lease says what an execution would, and two things that none does.
     """
 
-    SENT = 0
-    STARTED = 1
-    SUPPRESSED = 2
-    REFUSED_CONFLICT = 3
-    REFUSED_NOT_JSON = 4
-    REFUSED_NO_MESSAGE_ID = 5
-    REFUSED_TOO_LARGE = 6
-    REFUSED_TOO_OLD_TO_TELL = 7
-    REFUSED_NOT_STARTABLE = 8
-    REFUSED_OTHER_MEMORY = 9
-    FAILED = 10
-    RUNNING = 11
-    ROW_IN_PROGRESS = 12
-    ROW_DEAD_LETTER = 13
-    CLOSED_FAILED = 14
-    CLOSED_REJECTED = 15
-    CLOSED_RESOLVED = 16
-    CLOSED_FOUND = 17
-    CLOSED_PERFORMED = 18
-    EFFECT = 19
-    POSTED = 20
-    DECIDED_RETRY = 21
-    DECIDED_RESOLVE = 22
-    DECIDED_REJECT = 23
-    QUARANTINED = 24
-    EXPORTED = 25
+    stream: str
+
+    def __new__(cls, stream: str) -> Self:  # noqa: D102 - numbered in order
+        code = int.__new__(cls, len(cls.__members__))
+        code._value_ = len(cls.__members__)
+        code.stream = stream
+        return code
+
+    SENT = "sent"
+    STARTED = "deliveries"
+    SUPPRESSED = "deliveries"
+    FAILED = "deliveries"
+    RUNNING = "executions"
+    ROW_IN_PROGRESS = "executions"
+    ROW_DEAD_LETTER = "executions"
+    CLOSED_FAILED = "executions"
+    CLOSED_REJECTED = "executions"
+    CLOSED_RESOLVED = "executions"
+    CLOSED_FOUND = "executions"
+    CLOSED_PERFORMED = "executions"
+    EFFECT = "effects"
+    POSTED = "dead_letters"
+    DECIDED_RETRY = "dead_letters"
+    DECIDED_RESOLVE = "dead_letters"
+    DECIDED_REJECT = "dead_letters"
+    QUARANTINED = "none, for it is no record"
+    EXPORTED = "none, for it is of no message"
 
 
-REFUSED: Final = {reason: Code.REFUSED_CONFLICT + index for index, reason in enumerate(REFUSALS)}
-STREAM_OF: Final = {
-    "sent": (Code.SENT, Code.SENT),
-    "deliveries": (Code.STARTED, Code.FAILED),
-    "executions": (Code.RUNNING, Code.CLOSED_PERFORMED),
-    "effects": (Code.EFFECT, Code.EFFECT),
-    "dead_letters": (Code.POSTED, Code.DECIDED_REJECT),
-}
-"""First and last code of each stream's records; those of `rows` are among the executions'."""
+REFUSED: Final = {reason.value: len(Code) + number for number, reason in enumerate(Reason)}
+"""The code of a refused delivery, by the starter's reason."""
+
+
+def codes_of(*streams: str) -> tuple[int, ...]:
+    """The codes of streams' records; those of `rows` are among the executions'."""
+    refused = REFUSED.values() if "deliveries" in streams else ()
+    return *(int(code) for code in Code if code.stream in streams), *refused
+
+
+DELIVERED: Final = tuple(code for code in codes_of("deliveries") if code != Code.FAILED)
+"""The codes of deliveries that the starter answered."""
 
 OPERATOR_REJECTED: Final = "RejectedByOperator"
 """The error of an execution that an operator's `reject` has ended."""

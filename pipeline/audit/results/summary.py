@@ -3,18 +3,20 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.horizon import Horizon
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from pipeline.audit.reading.listing import UNFINISHED_EXPORT, Listing
-from pipeline.audit.reading.streams import REFUSALS, TELLS, WITNESSES
+from pipeline.audit.reading.streams import REFUSED, TELLS, WITNESSES
+from pipeline.audit.request import Status
 from pipeline.audit.times import DAY_MS, Interval, absent, as_text, day_of, intervals
 
 MAX_ALARMS: Final = 1_000
@@ -32,25 +34,38 @@ _ROWS_OF: Final = {
 }
 _COUNTED: Final = (
     "sent", "deliveries", "started", "suppressed", "execution_records", "effect_records",
-    "effects", "dead_letter_records", *(f"refused_{reason}" for reason in REFUSALS),
+    "effects", "dead_letter_records", *(f"refused_{reason}" for reason in REFUSED),
 )  # fmt: skip
 
 
-def day_columns(over: int) -> dict[str, str]:
-    """Aggregates over messages, as `totals` and `of_days` read them.
+def numbers(over: int) -> list[Column]:
+    """Aggregates over messages, as `totals`, `of_days`, `gaps` and `latency` read them.
 
     Not yet judged is what is in flight and has a record of a day that is not over (ms).
     """
-    return {
-        "messages": "count(1)",
-        **{verdict: f"count_if(verdict = '{verdict}')" for verdict in VERDICTS},
-        "unjudged": "count_if(NOT judged)",
-        "unsent": "count_if(unsent)",
-        "not_yet_judged": f"count_if(verdict = 'in_flight' AND unix_millis(last_at) >= {over})",
-        "failed": "sum(failed)",
-        "executions": "count_if(execution_records > 0)",
-        **{name: f"sum({name})" for name in _COUNTED},
+    verdict, again = F.col("verdict"), F.col("deliveries") > 1
+    gap = F.unix_millis("last_delivery_at") - F.unix_millis("first_delivery_at")
+    waits = (verdict == "in_flight") & (F.unix_millis("last_at") >= over)
+    found = {
+        "messages": F.count("*"),
+        **{name: F.count_if(verdict == name) for name in VERDICTS},
+        "unjudged": F.count_if(~F.col("judged")),
+        "unsent": F.count_if("unsent"),
+        "not_yet_judged": F.count_if(waits),
+        "failed": F.sum("failed"),
+        "executions": F.count_if(F.col("execution_records") > 0),
+        **{name: F.sum(name) for name in _COUNTED},
+        "again": F.count_if(again),
+        **{f"within_{end}": F.count_if(again & (gap <= end * 1000)) for end in BUCKETS},
     }
+    for name, since in (("sent", "sent_at"), ("delivery", "first_delivery_at")):
+        took = F.unix_millis("effect_at") - F.unix_millis(since)
+        found |= {
+            f"{name}_count": F.count(took),
+            f"{name}_percentiles": F.percentile_approx(took, [0.5, 0.9, 0.99], 10000),
+            f"{name}_max": F.max(took),
+        }
+    return [number.alias(name) for name, number in found.items()]
 
 
 def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -> dict[str, Any]:
@@ -73,7 +88,7 @@ def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -
         "started": total("started"),
         "suppressed": total("suppressed"),
         "refused": {
-            reason: total(f"refused_{reason}") for reason in REFUSALS if total(f"refused_{reason}")
+            reason: total(f"refused_{reason}") for reason in REFUSED if total(f"refused_{reason}")
         },
         "failed": failed,
         "executions": of_stream("executions", total("executions")),
@@ -213,18 +228,6 @@ def _days(days: Interval) -> str:
     return f"{since}" if since == until else f"{since} to {until}"
 
 
-def gap_columns() -> dict[str, str]:
-    """Aggregates over messages, as `gaps` reads them."""
-    gap = "unix_millis(last_delivery_at) - unix_millis(first_delivery_at)"
-    return {
-        "again": "count_if(deliveries > 1)",
-        **{
-            f"within_{end}": f"count_if(deliveries > 1 AND {gap} <= {end * 1000})"
-            for end in BUCKETS
-        },
-    }
-
-
 def gaps(row: Mapping[str, Any]) -> dict[str, Any]:
     """How long after its first delivery the last of a message came, if it came more than once.
 
@@ -246,19 +249,6 @@ def gaps(row: Mapping[str, Any]) -> dict[str, Any]:
             )
         },
     }  # fmt: skip
-
-
-def latency_columns() -> dict[str, str]:
-    """Aggregates over messages, as `latency` reads them."""
-    numbers: dict[str, str] = {}
-    for name, since in (("sent", "sent_at"), ("delivery", "first_delivery_at")):
-        took = f"unix_millis(effect_at) - unix_millis({since})"
-        numbers |= {
-            f"{name}_count": f"count({took})",
-            f"{name}_percentiles": f"percentile_approx({took}, array(0.5, 0.9, 0.99), 10000)",
-            f"{name}_max": f"max({took})",
-        }
-    return numbers
 
 
 def latency(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -364,53 +354,72 @@ _ALARMED: Final = {
 _BEFORE: Final = ("Look with actonce where ID before you send a lost one again.",)
 
 
-def sentence(
-    verdicts: Mapping[str, int],
-    unjudged: int,
-    quarantined: int,
-    late_alarms: Sequence[str] = (),
-    unseen: Sequence[str] = (),
-    trusted: Sequence[str] = (),
-    not_yet_judged: int = 0,
-) -> str:
-    """The answer.
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the sentence and the exit status depend on.
 
-    Args:
+    Attributes:
         verdicts: how many messages of the days have each.
         unjudged: how many of them could not be judged.
-        quarantined: how many lines or files could not be read.
+        not_yet_judged: how many of them are none of those of which it says anything.
+        unread: how many lines or files could not be read.
         late_alarms: other days, on which a message began that has an alarm and a record of these.
         unseen: sentences that say what was not looked at.
         trusted: sentences that say what rests on a word alone; see `on_trust`.
-        not_yet_judged: how many of the messages are none of those of which it says anything.
     """
-    total = sum(verdicts.values()) - verdicts["effect_check"] - not_yet_judged
-    found = [f"{verdicts[one]:,} {said}" for one, said in _ALARMED.items() if verdicts[one]]
-    if found:
-        answer = [f"Of {_messages(total)}, {_listed(found)}.", *_BEFORE[: verdicts["lost"]]]
-    elif not total:
-        answer = ["There was no other message." if not_yet_judged else "There was no message."]
-    elif unjudged or trusted or quarantined or late_alarms or unseen:
-        # "All are accounted for" would contradict what comes after it.
-        answer = [f"Of {_messages(total)}, none is known to be acted on twice or lost."]
-    elif total == 1:
-        answer = ["The one message is accounted for, and was not acted on twice."]
-    else:
-        answer = [f"All {total:,} messages are accounted for, and none was acted on twice."]
-    if unjudged:
-        answer.append(f"{_messages(unjudged)} could not be judged.")
-    if quarantined:
-        lines = "1 line or file" if quarantined == 1 else f"{quarantined:,} lines or files"
-        answer.append(f"{lines} could not be read.")
-    if late_alarms:
-        days = _first(late_alarms, MAX_DAYS_TOLD, "more days")
-        answer.append(f"A message that began earlier has an alarm: audit {_listed(days)} again.")
-    if unseen:
-        answer.append("This is not the whole answer.")
-        answer += _first(unseen, _TOLD_IN_SENTENCE, "more like these.")
-    if any(verdicts.values()):
-        answer += trusted
-    return " ".join(answer)
+
+    verdicts: Mapping[str, int]
+    unjudged: int = 0
+    not_yet_judged: int = 0
+    unread: int = 0
+    late_alarms: Sequence[str] = ()
+    unseen: Sequence[str] = ()
+    trusted: Sequence[str] = ()
+
+    @property
+    def alarms(self) -> int:
+        """How many messages of the days have one."""
+        return sum(self.verdicts[name] for name in ALARMS)
+
+    @property
+    def status(self) -> Status:
+        """How the audit ends."""
+        if self.alarms or self.late_alarms:
+            return Status.ALARMS
+        if self.unjudged or self.unread or self.unseen:
+            return Status.NOT_WHOLE
+        return Status.ON_TRUST if self.trusted else Status.CLEAN
+
+    def sentence(self) -> str:
+        """The answer."""
+        verdicts, unread = self.verdicts, self.unread
+        total = sum(verdicts.values()) - verdicts["effect_check"] - self.not_yet_judged
+        found = [f"{verdicts[one]:,} {said}" for one, said in _ALARMED.items() if verdicts[one]]
+        if found:
+            answer = [f"Of {_messages(total)}, {_listed(found)}.", *_BEFORE[: verdicts["lost"]]]
+        elif not total:
+            answer = [f"There was no {'other ' * bool(self.not_yet_judged)}message."]
+        elif self.status is not Status.CLEAN:
+            # "All are accounted for" would contradict what comes after it.
+            answer = [f"Of {_messages(total)}, none is known to be acted on twice or lost."]
+        elif total == 1:
+            answer = ["The one message is accounted for, and was not acted on twice."]
+        else:
+            answer = [f"All {total:,} messages are accounted for, and none was acted on twice."]
+        if self.unjudged:
+            answer.append(f"{_messages(self.unjudged)} could not be judged.")
+        if unread:
+            lines = "1 line or file" if unread == 1 else f"{unread:,} lines or files"
+            answer.append(f"{lines} could not be read.")
+        if self.late_alarms:
+            days = _listed(_first(self.late_alarms, MAX_DAYS_TOLD, "more days"))
+            answer.append(f"A message that began earlier has an alarm: audit {days} again.")
+        if self.unseen:
+            answer.append("This is not the whole answer.")
+            answer += _first(self.unseen, _TOLD_IN_SENTENCE, "more like these.")
+        if any(verdicts.values()):
+            answer += self.trusted
+        return " ".join(answer)
 
 
 MAX_DAYS_TOLD: Final = 10

@@ -11,12 +11,11 @@ from pyspark.sql import SparkSession
 
 from pipeline.audit import job
 from pipeline.audit.reading import listing, places
-from pipeline.audit.request import requested
 from pipeline.audit.results.summary import MAX_EVENTS
 from pipeline.audit.results.tables import refuse_others
 from pipeline.errors import CannotAudit
 from tests.pipeline.adversary.planted import CASES, HISTORIES
-from tests.pipeline.nights import audited, verdicts_of
+from tests.pipeline.nights import audited, requested, verdicts_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     FINGERPRINTS,

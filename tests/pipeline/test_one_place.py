@@ -1,0 +1,121 @@
+"""A reason of the starter's and a state of an execution that are added to their lists, no more."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from actonce.stack.embedded_folder import PROJECT
+from pipeline.audit.horizon import horizon_of
+from pipeline.audit.job import message_rows
+from pipeline.audit.reading.all_streams import SCHEMA
+from pipeline.audit.reading.listing import list_records
+from pipeline.audit.reading.records import Row
+from pipeline.audit.reading.streams import Code, codes_of
+from pipeline.audit.request import Request
+from pipeline.audit.times import in_ms
+from pipeline.spark.session import spark_session
+from tests import java
+from tests.pipeline.judge import judge
+from tests.pipeline.nights import audited, judgements_of
+from tests.pipeline.streams_on_disk import at, delivery, named, sent
+from tests.pipeline.test_verdicts import EXAMPLES, GRACE, NOW, planted
+
+pytestmark = java.needed
+
+ADDED = {
+    "functions/actonce_core/reason.py": ('    NOT_JSON = "not_json"\n', '    NIGHT = "at_night"\n'),
+    "pipeline/audit/reading/streams.py": (
+        '    CLOSED_PERFORMED = "executions"\n',
+        '    CLOSED_CANCELED = "executions"\n',
+    ),
+}
+_RUN = f"import sys, pathlib, {__name__} as here; here.answer(pathlib.Path(sys.argv[1]))"
+AT_NIGHT = [sent("", at(0)), delivery("", at(1), "refused", "at_night", None)]
+
+
+def copied(folder: Path) -> Path:
+    """A copy of the audit's sources."""
+    for name in ("functions/actonce_core", "pipeline"):
+        shutil.copytree(PROJECT / name, folder / name)
+    return folder
+
+
+def add(copy: Path, name: str) -> None:
+    """Add the line that is to be added to a source."""
+    line, more = ADDED[name]
+    text = (copy / name).read_text()
+    assert text.count(line) == 1
+    (copy / name).write_text(text.replace(line, f"{line}{more}"))
+
+
+def answer(root: Path) -> None:
+    """Print how many states there are, the judgements below a root, and that of the new state."""
+    spark = spark_session("added", brief=True)
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    summary = audited(spark, root, root / "audit", as_of=NOW.isoformat())
+    then = in_ms(NOW) - 7_200_000
+    said = ("STARTED", "CLOSED_CANCELED", "RUNNING")
+    rows = [Row("canceled", then, int(Code[name]), int(name == "STARTED")) for name in said]
+    listing = list_records(spark, str(root), str(root / "audit"))
+    request = Request(str(root), as_of=NOW)
+    of_state = message_rows(
+        spark.createDataFrame(rows, SCHEMA), request, listing, horizon_of(request, listing, 0)
+    )
+    found = judgements_of(root / "audit")
+    found |= {row["message_id"]: (row["verdict"], row["judged"]) for row in of_state.collect()}
+    spark.stop()
+    print(json.dumps([len(codes_of("executions")), found, summary["totals"]["refused"]]))
+
+
+def version_in(folder: Path) -> str:
+    """The version of an audit by the sources in a folder, which its cache is of."""
+    path = os.pathsep.join((str(folder), str(folder / "functions")))
+    code = "from pipeline.audit.cache import version; print(version('4'))"
+    command = [sys.executable, "-c", code]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def test_rows_that_were_cached_before_a_reason_was_added_are_read_again(tmp_path: Path) -> None:
+    """Its code may be one that another record had."""
+    copy = copied(tmp_path / "copy")
+    before = version_in(copy)
+    assert version_in(copy) == before
+    add(copy, "functions/actonce_core/reason.py")
+    assert version_in(copy) != before
+
+
+def test_a_reason_or_a_state_is_judged_right_that_is_added_in_one_place(tmp_path: Path) -> None:
+    copy = copied(tmp_path / "copy")
+    for name in ADDED:
+        add(copy, name)
+    examples = {key: one for key, one in EXAMPLES.items() if key != "unasked as yet"}
+    root = planted(tmp_path / "records", examples | {"at night": AT_NIGHT})
+    path = os.pathsep.join(map(str, (copy, copy / "functions", PROJECT)))
+    run = subprocess.run(
+        [sys.executable, "-c", _RUN, str(root)],
+        cwd=copy,
+        env={name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"}
+        | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    states, found, refused = json.loads(run.stdout)
+    expected: dict[str, Any] = {
+        key: list(judge(named({key: one}), NOW, GRACE)) for key, one in examples.items()
+    }
+    assert states == len(codes_of("executions")) + 1 == 9
+    assert found == expected | {"at night": ["refused", True], "canceled": ["lost", True]}
+    assert refused == {"at_night": 1, "conflict": 1, "not_json": 1}
