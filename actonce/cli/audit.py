@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.cli.options import Json, finite, of_aws
 from actonce.records import audit_package
@@ -16,7 +17,7 @@ from actonce.records.audit_listing import COUNTED, NUMBERS, message_ids, named
 from actonce.records.audit_summary import read_summary
 from actonce.stack.endpoint import Chosen
 from actonce.stack.extras import require
-from actonce.stack.target import find_aws
+from actonce.stack.target import find_aws, find_stack
 from actonce.terminal import output as console
 from actonce.terminal.days import HELP as DAY_HELP
 from actonce.terminal.days import span_named
@@ -87,6 +88,15 @@ def audit(
             "effects; the sentence says so."
         ),
     ] = EffectsBy.EFFECTS,
+    effects: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY,TIME",
+            envvar="ACTONCE_EFFECTS_ATTRIBUTES",
+            help="Of effects that a table's export or a file of your own has, the attributes of "
+            "the message's id and of the time  [the stack's EffectsAttributes]",
+        ),
+    ] = None,
     from_raw: Annotated[
         bool,
         typer.Option(
@@ -154,6 +164,7 @@ def audit(
             grace=grace,
             reach=reach,
             by_executions=effects_by is EffectsBy.EXECUTIONS,
+            effects=effects or _attributes_of_stack(records),
             from_raw=from_raw,
         )
         places.check_is_there(request.records)  # what Spark would say some seconds later
@@ -179,6 +190,19 @@ def audit(
         give_up_output()
         raise NotAudited(job.unwritten(request, error)) from error
     raise typer.Exit(summary["exit_status"])
+
+
+def _attributes_of_stack(records: str) -> str | None:
+    """The stack's EffectsAttributes, if there are effects that only these can tell."""
+    folder = Path(records, "effects")
+    if "://" not in records and not any(
+        file.is_file() and not file.name.startswith("collected.") for file in folder.rglob("*")
+    ):
+        return None
+    try:
+        return find_stack().effects_attributes
+    except (Failed, WrongUse, BotoCoreError, ClientError):
+        return None  # the audit names what it could not read
 
 
 def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bool) -> None:

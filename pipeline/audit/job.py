@@ -24,7 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.cache import Cache
+from pipeline.audit.cache import Cache, DayCounts
 from pipeline.audit.horizon import Horizon, horizon_of
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from pipeline.audit.judging.verdicts import UNRESOLVED, Coverage, judged, per_message
@@ -98,7 +98,7 @@ def audit(
         with alone_in(request.out):
             told = _begin(spark, request)
             try:
-                cache = Cache(spark, request.out, request.from_raw)
+                cache = Cache(spark, request.out, request.from_raw, request.effects)
                 cache.bring_up_to_date(
                     listing,
                     everything.days(),
@@ -106,6 +106,7 @@ def audit(
                     say,
                 )
                 _check_one_stack(cache.sources(all_days(*span)))
+                _check_effects_have_times(cache, request, span)
                 counts = [manifest.counts for manifest in cache.days.values()]
                 horizon = horizon_of(request, listing, began, counts)
                 result = _Audit(spark, request, listing, span, cache, horizon, told).summary()
@@ -167,6 +168,17 @@ def _check_one_stack(sources: Mapping[str, date]) -> None:
             raise CannotAudit(
                 f"The records are of two stacks, {first} and {second}: keep those of each in a "
                 "folder of its own."
+            )
+
+
+def _check_effects_have_times(cache: Cache, request: Request, span: Interval) -> None:
+    for day in all_days(*span):
+        of_day = cache.days[day].counts if day in cache.days else DayCounts()
+        if request.effects and of_day.of_others and of_day.performed and not of_day.effects:
+            raise CannotAudit(
+                f"Of {of_day.of_others:,} items of the effects table on {day} none has "
+                f"{request.effects.time}, while executions say that they performed effects: name "
+                "the attribute that says when, the second of EffectsAttributes (--effects)."
             )
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from enum import IntEnum
 from typing import Final
 
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.times import Interval
 from pipeline.errors import CannotAudit
 
@@ -38,6 +39,7 @@ class Request:
         reach: how many days before the first day records are read from; None: all.
         run: names this audit in its summary; empty: nothing does.
         by_executions: where no stream tells the effects, the executions' word is taken.
+        effects: the attributes of effects that a team keeps; None: nobody says.
         from_raw: all records are read and all messages judged, whatever an earlier audit has
             cached, and the files that there are are taken for the right ones.
     """
@@ -51,6 +53,7 @@ class Request:
     reach: int | None = None
     run: str = ""
     by_executions: bool = False
+    effects: Attributes | None = None
     from_raw: bool = False
 
 
@@ -67,6 +70,7 @@ def requested(  # noqa: C901 - one check after the other
     reach: int | None = None,
     run: str = "",
     by_executions: bool = False,
+    effects: str | None = None,
     from_raw: bool = False,
 ) -> Request:
     """What a command line asks for; `grace` in seconds.
@@ -109,8 +113,19 @@ def requested(  # noqa: C901 - one check after the other
         reach=reach,
         run=run,
         by_executions=by_executions,
+        effects=None if effects is None else _attributes(effects),
         from_raw=from_raw,
     )
+
+
+def _attributes(text: str) -> Attributes:
+    named = Attributes.of_output(text)
+    if not (named.key and named.time):
+        raise CannotAudit(
+            f"EffectsAttributes (--effects) is {text!r}: name both the attribute of the message's "
+            "id and the one of the time, as in order_id,sent_at."
+        )
+    return named
 
 
 def _moment(text: str) -> datetime:
@@ -136,6 +151,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--reach", metavar="DAYS", type=int, help="read records of so many days before"
     )
+    made.add_argument(
+        "--effects", metavar="KEY,TIME",
+        help="of effects that a team keeps, the attributes of the message's id and of the time",
+    )  # fmt: skip
     made.add_argument(
         "--from-raw", action="store_true",
         help="read all records, believing nothing that an earlier audit has cached",

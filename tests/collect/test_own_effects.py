@@ -10,9 +10,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from actonce.cli.effects_options import EffectsPlace
-from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects, moment
+from actonce.messages.own_effects import EffectsFile, EffectsTable, OwnEffects
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
+from pipeline.audit.reading.effects import Attributes, moment
 from tests.support.stacks import forbid
 from tests.support.tables import make_table
 

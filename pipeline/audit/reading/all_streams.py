@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.utils import is_remote
 
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.reading.listing import File
 from pipeline.audit.reading.places import HERE, as_argument
 from pipeline.audit.reading.records import COLUMNS, Row, rows_of
@@ -23,8 +25,10 @@ _TASKS: Final = 64  # that read files here, at most
 _BATCH: Final = 4096
 
 
-def records(spark: SparkSession, files: tuple[File, ...]) -> DataFrame:
-    """The records of the files, as `records.COLUMNS` has them.
+def records(
+    spark: SparkSession, files: tuple[File, ...], effects: Attributes | None = None
+) -> DataFrame:
+    """The records of the files, as `records.COLUMNS` has them; `effects`: see `rows_of`.
 
     A file here is read by the task that takes it apart, a piece at a time; one elsewhere is held in
     memory, by Spark's own reader.
@@ -34,11 +38,11 @@ def records(spark: SparkSession, files: tuple[File, ...]) -> DataFrame:
         table = spark.range(0, len(paths), 1, min(len(paths), _TASKS))
 
         def read(number: int) -> Iterator[Row]:
-            return rows_of(paths[number])
+            return rows_of(paths[number], named=effects)
 
         return _read(table, read)
     table = spark.read.format("binaryFile").load([as_argument(path) for path in paths])
-    return _read(table.select("path", "content"), rows_of)
+    return _read(table.select("path", "content"), partial(rows_of, named=effects))
 
 
 def _read(table: DataFrame, read: Callable[..., Iterator[Row]]) -> DataFrame:

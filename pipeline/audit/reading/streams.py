@@ -78,6 +78,7 @@ class Code(IntEnum):
     DECIDED_REJECT = 23
     QUARANTINED = 24
     EXPORTED = 25
+    OF_ANOTHER = 26
 
 
 REFUSED: Final = {reason: Code.REFUSED_CONFLICT + index for index, reason in enumerate(REFUSALS)}
