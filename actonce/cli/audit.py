@@ -252,6 +252,8 @@ def _print(summary: dict[str, Any], page: str) -> None:
     if summary["late_days"]:
         days = ", ".join(summary["late_days"])
         console.out.print(f"Late records touch {days}: audit these days again.", style="yellow")
+    for sentence in summary["notes"]:
+        console.out.print(sentence, style="dim", markup=False)
     mark, style = _MARKS.get(summary["exit_status"], ("✗", "red"))
     console.out.print(f"{mark} {summary['sentence']}", style=style, markup=False)
     console.out.print(page, style="dim", markup=False)

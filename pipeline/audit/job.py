@@ -176,9 +176,10 @@ def _check_effects_have_times(cache: Cache, request: Request, span: Interval) ->
         of_day = cache.days[day].counts if day in cache.days else DayCounts()
         if request.effects and of_day.of_others and of_day.performed and not of_day.effects:
             raise CannotAudit(
-                f"Of {of_day.of_others:,} items of the effects table on {day} none has "
-                f"{request.effects.time}, while executions say that they performed effects: name "
-                "the attribute that says when, the second of EffectsAttributes (--effects)."
+                f"Of the effects of {day} nothing has {request.effects.time} "
+                f"({of_day.of_others:,} without it), while executions say that they performed "
+                "some: name the attribute that says when, the second of EffectsAttributes "
+                "(--effects)."
             )
 
 
@@ -417,6 +418,10 @@ class _Audit:
             "late_days": late_days,
             "late_alarms": late_alarms,
             "on_trust": trusted,
+            "notes": summary.notes(
+                request,
+                [one.counts for day, one in self.cache.days.items() if span[0] <= day <= span[1]],
+            ),
             "over_until": as_text(over) if over else None,
             "not_yet_judged": later,
             "changed": {

@@ -1,8 +1,8 @@
 """All streams' records, out of all their files."""
 
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial, reduce
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,9 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.utils import is_remote
 
 from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.reading.listing import File
+from pipeline.audit.reading.listing import File, is_parquet
+from pipeline.audit.reading.parquet import lines_of
 from pipeline.audit.reading.places import HERE, as_argument
-from pipeline.audit.reading.records import COLUMNS, Row, rows_of
+from pipeline.audit.reading.records import COLUMNS, Row, rows_of, rows_of_line
 from pipeline.audit.reading.streams import Code
 from pipeline.audit.times import Interval, day_of, end_of, midnight
 
@@ -31,9 +32,19 @@ def records(
     """The records of the files, as `records.COLUMNS` has them; `effects`: see `rows_of`.
 
     A file here is read by the task that takes it apart, a piece at a time; one elsewhere is held in
-    memory, by Spark's own reader.
+    memory, by Spark's own reader, as Parquet is.
     """
-    paths = [file.path for file in files]
+    tables = [file.path for file in files if is_parquet(file.path)]
+    paths = [file.path for file in files if not is_parquet(file.path)]
+    read = [_records_of_lines(spark, paths, effects)] if paths else []
+    if tables:
+        read.append(_read(lines_of(spark, tables, effects), partial(rows_of_line, named=effects)))
+    return reduce(DataFrame.union, read)
+
+
+def _records_of_lines(
+    spark: SparkSession, paths: Sequence[str], effects: Attributes | None
+) -> DataFrame:
     if paths[0].startswith(HERE):
         table = spark.range(0, len(paths), 1, min(len(paths), _TASKS))
 

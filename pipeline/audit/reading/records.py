@@ -97,6 +97,7 @@ class Facts(NamedTuple):
 
 
 _GZIP: Final = b"\x1f\x8b"
+_PARQUET: Final = b"PAR1"  # under another name
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _PIECE: Final = 2**20
 _LOG_GROUP: Final = "\0logGroup"  # beside the fields of a line that came in a batch of Logs
@@ -132,19 +133,14 @@ def rows_of(
         content: of the file; None: it is a file here.
         named: the attributes of an effect that a team keeps; None: nobody says.
     """
-    place = re.search(PLACE, path)
-    assert place  # it is listed  # noqa: S101
-    stream, folder = place.groups()
-
-    def unread(line: int | None, problem: str) -> Row:
-        return Row(stream=stream, folder=folder, file=path, line=line, problem=problem)
+    stream, folder = _placed(path)
 
     def opened() -> BinaryIO:
         here = Path(path.removeprefix(HERE))
         return here.open("rb") if content is None else io.BytesIO(content)
 
     if broken := _broken(path, opened):
-        yield unread(None, broken)
+        yield _unread(path, None, broken)
         return
     # What arrived on a day happened before its end.
     too_late = _milliseconds(f"{folder}T00:00:00Z") + _DAY_MS + _CLOCKS_DIFFER_MS
@@ -155,7 +151,7 @@ def rows_of(
             try:
                 objects = _objects(line.decode("utf-8"))
             except UnicodeDecodeError:
-                yield unread(number, "not_utf8")
+                yield _unread(path, number, "not_utf8")
                 continue
             for value in objects:
                 try:
@@ -165,9 +161,32 @@ def rows_of(
                         else _row_of(stream, folder, too_late, value, named)
                     )
                 except BadRecord as problem:
-                    row = unread(number, str(problem))
+                    row = _unread(path, number, str(problem))
                 if row is not None:
                     yield row
+
+
+def rows_of_line(
+    path: str, line: str | None, problem: str | None, *, named: Attributes | None
+) -> Iterator[Row]:
+    """The row of what `parquet.lines_of` tells."""
+    if line is None:
+        yield _unread(path, None, problem)
+        return
+    for row in rows_of(path, line.encode(), named=named):
+        yield row._replace(line=None)
+
+
+def _placed(path: str) -> tuple[str, str]:
+    """The stream and the day of a file that is listed."""
+    place = re.search(PLACE, path)
+    assert place  # noqa: S101
+    return place[1], place[2]
+
+
+def _unread(path: str, line: int | None, problem: str | None) -> Row:
+    stream, folder = _placed(path)
+    return Row(stream=stream, folder=folder, file=path, line=line, problem=problem)
 
 
 def _row_of_manifest(folder: str, value: Any) -> Row | None:
@@ -219,6 +238,9 @@ def _broken(path: str, opened: Callable[[], BinaryIO]) -> str | None:
     """Why the file is set aside; reads a compressed one to its end."""
     try:
         with opened() as source:
+            if source.read(len(_PARQUET)) == _PARQUET:
+                return "unknown_format"
+            source.seek(0)
             unpacked = _unpacked(source)
             if not isinstance(unpacked, gzip.GzipFile):
                 named_gzip = path.lower().endswith(".gz")
