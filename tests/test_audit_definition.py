@@ -232,6 +232,13 @@ def test_each_run_does_and_tells_what_is_reviewed(snapshot: Snapshot) -> None:
     snapshot("audit_runs.txt", "".join(lines))
 
 
+def test_without_a_table_nothing_is_exported() -> None:
+    without = audit_machine.definition(EffectsTableArn="arn:aws:dynamodb:eu-west-1:1:table/")
+    ended = asl.run(without, DAY, GOOD_NIGHT, CONTEXT)
+    assert not {"ExportEffects", "DescribeExport"} & set(ended.states)
+    assert "RunAudit" in ended.states
+
+
 def window(exporting: Any) -> tuple[str, str]:
     """From when to when effects are exported."""
     asked_for = exporting["IncrementalExportSpecification"]
