@@ -92,7 +92,6 @@ def audit(
         str | None,
         typer.Option(
             metavar="KEY,TIME",
-            envvar="ACTONCE_EFFECTS_ATTRIBUTES",
             help="Of effects that a table's export or a file of your own has, the attributes of "
             "the message's id and of the time  [the stack's EffectsAttributes]",
         ),

@@ -296,6 +296,12 @@ def test_a_file_of_parquet_that_is_none_takes_no_other_along(read_table: Any) ->
     assert len(found) == 3 + 7
 
 
+def test_names_of_columns_hold_any_character_but_a_comma(read_table: Any) -> None:
+    odd = pa.table({"order.id `#1": ["o-1"], "sent at": [MS], "order": [{"id `#1": "no"}]})
+    (row,) = read_table(odd, attributes="order.id `#1,sent at")
+    assert (row.message_id, row.at, row.problem) == ("o-1", MS, None)
+
+
 def test_parquet_is_no_effect_where_nobody_names_its_columns(read_table: Any) -> None:
     (row,) = read_table(table(pa.array([TIME])), attributes=None)
     assert row.problem == "attributes_unknown"

@@ -25,13 +25,7 @@ from pyspark import cloudpickle
 from actonce_core import strict_json
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
 from pipeline.audit.reading import effects
-from pipeline.audit.reading.effects import (
-    Attributes,
-    effect_id_of,
-    exactly,
-    moment,
-    plain_attribute,
-)
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.reading.listing import EXPORT_MANIFEST, PLACE
 from pipeline.audit.reading.passed_over import is_control_message
 from pipeline.audit.reading.places import HERE
@@ -350,9 +344,9 @@ def _of_effect(value: dict[str, Any], named: Attributes | None) -> dict[str, Any
     if not isinstance(item, dict) or not isinstance(keys, dict):
         raise BadRecord("wrong_type")
     try:
-        time = plain_attribute(item.get(named.time))
-        key = None if time is None else plain_attribute(item.get(named.key))
-        effect_id = effect_id_of(keys, named.key)
+        time = effects.plain_attribute(item.get(named.time))
+        key = None if time is None else effects.plain_attribute(item.get(named.key))
+        effect_id = effects.effect_id_of(keys, named.key)
     except ValueError:
         raise BadRecord("wrong_type") from None
     return _effect_of(time, key, effect_id)
@@ -361,7 +355,7 @@ def _of_effect(value: dict[str, Any], named: Attributes | None) -> dict[str, Any
 def _effect_of(time: Any, key: Any, effect_id: str | None) -> dict[str, Any] | None:
     if time is None:
         return None
-    if (at := moment(time)) is None:
+    if (at := effects.moment(time)) is None:
         raise BadRecord("wrong_type")
     if not (message_id := _as_text(key)):
         raise BadRecord("missing_field")
@@ -371,7 +365,7 @@ def _effect_of(time: Any, key: Any, effect_id: str | None) -> dict[str, Any] | N
 def _as_text(told: Any) -> str | None:
     """An id, which is a text or a number."""
     if isinstance(told, Decimal):
-        return exactly(told)
+        return effects.exactly(told)
     if isinstance(told, bool) or not isinstance(told, str | int | float | None):
         raise BadRecord("wrong_type")
     return told if told is None or isinstance(told, str) else json.dumps(told)
