@@ -23,6 +23,7 @@ from actonce.terminal.days import HELP as DAY_HELP
 from actonce.terminal.days import span_named
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.s3_uri import bucket_and_prefix
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.request import requested
 from pipeline.errors import CannotAudit
 from pipeline.visible import give_up_output
@@ -199,7 +200,8 @@ def _attributes_of_stack(records: str) -> str | None:
     ):
         return None
     try:
-        return find_stack().effects_attributes
+        found = find_stack().effects_attributes
+        return found if found and Attributes.of_output(found).time else None
     except (Failed, WrongUse, BotoCoreError, ClientError):
         return None  # the audit names what it could not read
 

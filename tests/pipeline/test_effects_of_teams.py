@@ -215,6 +215,24 @@ def test_a_time_that_no_item_has_makes_no_message_lost(spark: SparkSession, tmp_
     assert audited(spark, root, effects=OF_SHOP)["exit_status"] == 0
 
 
+@pytest.mark.parametrize(
+    ("attributes", "line", "reason"),
+    [
+        ("orderid,sent_at", item(), "missing_field"),
+        (OF_SHOP, {"Item": item()["NewImage"]}, "full_export"),
+        (None, item(), "attributes_unknown"),
+    ],
+)
+def test_effects_that_cannot_be_read_make_no_message_lost(
+    spark: SparkSession, tmp_path: Path, attributes: str | None, line: Any, reason: str
+) -> None:
+    root = write(tmp_path, done(), WITHOUT_EFFECTS)
+    exported(root, line)
+    summary = audited(spark, root, effects=attributes)
+    assert (summary["exit_status"], summary["quarantine"]["by_reason"]) == (3, {reason: 1})
+    assert judgements_of(root / "audit") == {"o-1": ("in_flight", False)}
+
+
 def test_others_may_write_on_a_day_on_which_nothing_was_asked_for(
     spark: SparkSession, tmp_path: Path
 ) -> None:
