@@ -142,11 +142,12 @@ class DayRecorder:
             export is needed; and `since` when they were not exported, as "13-55", or empty.
         """
         folder = f"{folder_of('effects', day)}/"
-        names = [key.removeprefix(folder) for key in self._keys(self.bucket, folder)]
+        keys = self._keys(self.bucket, folder)
+        names = [key.removeprefix(folder) for key in keys]
         ended = [found[1] for name in names if (found := _ENDED_EXPORT.match(name))]
         return {
             "code": set(self._keys(self.audit_bucket, "code/")) >= _CODE,
-            "collected": any("/" not in name for name in names),
+            "collected": any(key.startswith(prefix_of("effects", day)) for key in keys),
             "since": max(ended, default=""),
         }
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import execution_records
 from actonce.records import audit_package
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.request import Request, parser
 from tests.support import asl, audit_machine
 from tests.support.snapshots import Snapshot
@@ -118,6 +119,18 @@ NIGHTS: dict[str, Answers] = {
         f"{task} fails": {task: RuntimeError("SomethingNew")}
         for task in ("RecordExecutions", "ExportEffects", "DescribeExport", "ReadSummary")
     },
+    # AWS's own words say which table, and what it lacks.
+    **{
+        f"the effects' table {name}": {"ExportEffects": RuntimeError(f"DynamoDb.{error}", cause)}
+        for name, error, cause in (
+            ("is gone", "TableNotFoundException", "Table not found: orders"),
+            (
+                "has no point-in-time recovery",
+                "PointInTimeRecoveryUnavailableException",
+                "Point in time recovery is not enabled for table 'orders'",
+            ),
+        )
+    },
     # A bus that fails changes no outcome.
     **{
         f"the bus fails after {status}": {
@@ -217,6 +230,13 @@ def test_each_run_does_and_tells_what_is_reviewed(snapshot: Snapshot) -> None:
             told = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
             lines.append(f"    {task} {told}\n")
     snapshot("audit_runs.txt", "".join(lines))
+
+
+def test_without_a_table_nothing_is_exported() -> None:
+    without = audit_machine.definition(EffectsTableArn="arn:aws:dynamodb:eu-west-1:1:table/")
+    ended = asl.run(without, DAY, GOOD_NIGHT, CONTEXT)
+    assert not {"ExportEffects", "DescribeExport"} & set(ended.states)
+    assert "RunAudit" in ended.states
 
 
 def window(exporting: Any) -> tuple[str, str]:
@@ -355,6 +375,7 @@ def test_a_day_is_judged_and_the_day_before_it_once_more_by_night_and_by_slot(
         *("--reach", "100"),
         *("--out", "s3://audit/audit"),
         *("--run", "audit-2026-11-20"),
+        "--effects=message_id,booked_at,practice,slot",
     ]
     until = at and f"{day}{at}"
     assert submitted(day.isoformat(), until)["EntryPointArguments"] == asked_for
@@ -371,6 +392,7 @@ def test_the_job_is_asked_for_something_that_it_can_be_asked_for() -> None:
 
     assert request.from_raw
     assert request.present_only
+    assert request.effects == Attributes.of_output("message_id,booked_at,practice,slot")
     assert request.days == (date(2026, 11, 20), date(2026, 11, 21))
     assert request.as_of is None
     assert request.reach is not None

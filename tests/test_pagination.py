@@ -16,13 +16,14 @@ from botocore.client import BaseClient
 from actonce.demo import records as demo_records
 from actonce.doctor import looking
 from actonce.messages import delivery_log, recent
-from actonce.messages.own_effects import Attributes, EffectsTable
+from actonce.messages.own_effects import EffectsTable
 from actonce.operate import pausing, status
 from actonce.records import collect
 from actonce.stack import clients
 from actonce.stack.clients import Aws, Stack
 from actonce_core.histories import reading
 from execution_records import DayRecorder
+from pipeline.audit.reading.effects import Attributes
 from tests.support.asl import PROJECT
 
 Site = tuple[str, str, str]

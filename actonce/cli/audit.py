@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.cli.options import Json, finite, of_aws
 from actonce.records import audit_package
@@ -16,14 +17,15 @@ from actonce.records.audit_listing import COUNTED, NUMBERS, message_ids, named
 from actonce.records.audit_summary import read_summary
 from actonce.stack.endpoint import Chosen
 from actonce.stack.extras import require
-from actonce.stack.target import find_aws
+from actonce.stack.target import find_aws, find_stack
 from actonce.terminal import output as console
 from actonce.terminal.days import HELP as DAY_HELP
 from actonce.terminal.days import span_named
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce.terminal.visible import give_up_output
-from pipeline.audit.request import Request, moment
+from pipeline.audit.reading.effects import Attributes
+from pipeline.audit.request import Request, attributes, moment
 from pipeline.errors import CannotAudit
 
 _PAGE = "report.html"
@@ -87,6 +89,14 @@ def audit(
             "effects; the sentence says so."
         ),
     ] = EffectsBy.EFFECTS,
+    effects: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY,TIME",
+            help="Of effects that a table's export or a file of your own has, the attributes of "
+            "the message's id and of the time  [the stack's EffectsAttributes]",
+        ),
+    ] = None,
     from_raw: Annotated[
         bool,
         typer.Option(
@@ -153,6 +163,7 @@ def audit(
             grace_ms=int(grace * 1000),
             reach=reach,
             by_executions=effects_by is EffectsBy.EXECUTIONS,
+            effects=attributes(effects) if effects else _attributes_of_stack(records),
             from_raw=from_raw,
         )
         places.check_is_there(request.records)  # what Spark would say some seconds later
@@ -179,6 +190,20 @@ def audit(
         said = f"The answer cannot be written ({error.strerror})"
         raise NotAudited(f"{said}: it is in {request.out}/summary.json.") from error
     raise typer.Exit(summary["exit_status"])
+
+
+def _attributes_of_stack(records: str) -> Attributes | None:
+    """The stack's EffectsAttributes, if there are effects that only these can tell."""
+    folder = Path(records, "effects")
+    if "://" not in records and not any(
+        file.is_file() and not file.name.startswith("collected.") for file in folder.rglob("*")
+    ):
+        return None
+    try:
+        found = Attributes.of_output(find_stack().effects_attributes or "")
+        return found if found.time else None
+    except (Failed, WrongUse, BotoCoreError, ClientError):
+        return None  # the audit names what it could not read
 
 
 def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bool) -> None:
@@ -228,6 +253,8 @@ def _print(summary: dict[str, Any], page: str) -> None:
     if summary["late_days"]:
         days = ", ".join(summary["late_days"])
         console.out.print(f"Late records touch {days}: audit these days again.", style="yellow")
+    for sentence in summary["notes"]:
+        console.out.print(sentence, style="dim", markup=False)
     mark, style = _MARKS.get(summary["exit_status"], ("✗", "red"))
     console.out.print(f"{mark} {summary['sentence']}", style=style, markup=False)
     console.out.print(page, style="dim", markup=False)

@@ -19,12 +19,12 @@ from actonce.demo.own import OwnEffect
 from actonce.demo.run import Result, Settings, run
 from actonce.demo.second_count import SecondCount
 from actonce.embedded.faults import Level
-from actonce.messages.own_effects import DEFAULT_KEY, Attributes
 from actonce.stack import extras
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import WrongUse
+from pipeline.audit.reading.effects import DEFAULT_KEY, Attributes
 from pipeline.spark.java import NONE_FOUND, use_java
 
 MESSAGES = 200

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actonce.demo.requests import Traffic, resent
-from actonce.messages.own_effects import Attributes, EffectsTable, effects_of_stack
+from actonce.messages.own_effects import EffectsTable, effects_of_stack
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.delivery import Delivery
 from actonce_core.invoked_effect import InvokedEffect
 from actonce_core.message import Message, MessageReader
+from pipeline.audit.reading.effects import Attributes
 
 _LOOKS_AT_ONCE = 8
 

@@ -28,7 +28,7 @@ from actonce.messages.history import (
     nothing_looks_up,
     short_cause,
 )
-from actonce.messages.own_effects import OwnEffects, effects_of_stack, moment
+from actonce.messages.own_effects import OwnEffects, effects_of_stack
 from actonce.messages.story import Part, Record, Story, UnstartedScan
 from actonce.messages.unstarted import RECEIVED_TOO_OFTEN, Unstarted
 from actonce.queues.queue_state import depth_of, find_pause
@@ -39,6 +39,7 @@ from actonce.terminal.error_names import in_words
 from actonce.terminal.output import counted
 from actonce.terminal.visible import visible
 from actonce_core.histories.stays import DECISIONS, Stay
+from pipeline.audit.reading.effects import moment
 
 DESCRIPTION_CHARACTERS = 200
 """Most characters of an effect's description in the sentence; `--json` has it whole."""

@@ -13,7 +13,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,14 +24,17 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.records import timestamp
+from pipeline.audit.reading.effects import (
+    DEFAULT_KEY,
+    Attributes,
+    effect_id_of,
+    exactly,
+    moment,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-DEFAULT_KEY = "message_id"
-DEFAULT_ID = "effect_id"
-
-_MILLISECONDS_FROM = 10**11  # a number of seconds as large as this is of the year 5138
 _LONGEST_KEY_BYTES = 2048
 _REFUSED_NAMES = {
     "ResourceNotFoundException": "There is no table {0!r} here",
@@ -45,29 +48,6 @@ Whoever may read one table only is denied all others.
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 
 Item = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """The attributes of an item, or names of a line, that are read.
-
-    Attributes:
-        key: has the message's id.
-        time: has the time of the effect; None: nothing has.
-        description: are shown.
-        own_id: of a line: tells one effect of a message from another.
-    """
-
-    key: str = DEFAULT_KEY
-    time: str | None = None
-    description: tuple[str, ...] = ()
-    own_id: str = DEFAULT_ID
-
-    @classmethod
-    def of_output(cls, text: str) -> "Attributes":
-        """Read the stack's output EffectsAttributes: the key, the time or nothing, and the rest."""
-        key, time, *description = (name.strip() for name in f"{text},".split(","))
-        return cls(key, time or None, tuple(filter(None, description)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,13 +247,10 @@ class EffectsTable(OwnEffects):
         values = typed(item)
         told = {name: plain(value) for name, value in values.items()}
         if isinstance(number := values.get(named.key), Decimal):
-            text = f"{number:f}"  # every digit of it; normalize() would round
-            told[named.key] = text.rstrip("0").rstrip(".") if "." in text else text
-        parts = [shape.hash_key, shape.range_key]
-        own = [told[part] for part in parts if part is not None and part != named.key]
-        # A key that is the message's alone has room for one effect of it.
-        effect_id = None if not own else _text(own[0] if len(own) == 1 else own)
-        return _read(told, named, effect_id)
+            told[named.key] = exactly(number)
+        parts = (shape.hash_key, shape.range_key)
+        keys = {part: item[part] for part in parts if part is not None}
+        return _read(told, named, effect_id_of(keys, named.key))
 
 
 def effects_of_stack(stack: Stack) -> EffectsTable | None:
@@ -331,20 +308,6 @@ def _read(plain: Item, named: Attributes, effect_id: str | None) -> OwnEffect | 
     description = {name: plain[name] for name in named.description if name in plain}
     has_time = named.time is not None and plain.get(named.time) is not None
     return OwnEffect(_text(key), effect_id, at, description, has_time)
-
-
-def moment(told: Any) -> datetime | None:
-    """A time: ISO 8601 with its zone, or seconds or milliseconds since 1970; None: no time."""
-    try:
-        if isinstance(told, str):
-            read = datetime.fromisoformat(told)
-            return read.astimezone(UTC) if read.tzinfo else None
-        if isinstance(told, bool) or not isinstance(told, int | float):
-            return None
-        seconds = told / 1000 if abs(told) >= _MILLISECONDS_FROM else told
-        return datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _text(value: Any) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from actonce.messages.own_effects import moment
 from actonce.records.record_places import place
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
@@ -13,6 +12,7 @@ from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_aws
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.records import timestamp
+from pipeline.audit.reading.effects import moment
 from pipeline.audit.reading.places import is_uri
 
 NOT_AUDITED: Final = 2

@@ -27,7 +27,7 @@ import pyarrow.dataset as ds
 import typer
 
 from lab.bench.machine import machine
-from lab.bench.records import FIRST_DAY, write
+from lab.bench.records import EFFECTS, FIRST_DAY, write
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 
@@ -52,7 +52,19 @@ def audited(root: Path, out: Path, day: str, *more: str) -> dict[str, Any]:
         SystemExit: it failed.
     """
     actonce = str(Path(sys.executable).with_name("actonce"))
-    command = [actonce, "audit", str(root), "--day", day, "--out", str(out), "--json", *more]
+    command = [
+        actonce,
+        "audit",
+        str(root),
+        "--day",
+        day,
+        "--out",
+        str(out),
+        "--json",
+        "--effects",
+        EFFECTS,
+        *more,
+    ]
     ran, cpu = _cpu_of(command)
     if ran.returncode == 2:
         raise SystemExit(ran.stderr)

@@ -103,6 +103,8 @@ PLANS: dict[str, tuple[str, tuple[Event, ...]]] = {
 # fmt: on
 """Kinds of message: the verdict that each deserves, and its records."""
 
+EFFECTS = "message_id,booked_at"
+"""The attributes of effects, as `EffectsAttributes` names them."""
 _PLAIN = 0.97  # share of messages that are simply performed
 
 
@@ -160,7 +162,9 @@ def _line(stream: str, time: str, told: dict[str, Any]) -> str:
     if stream != "effects":
         return json.dumps({"stream": stream, "version": 1, "at": time, **told})
     texts = {**told, "practice": "main", "booked_at": time, "request": "{}"}
-    return json.dumps({"Item": {"slot": {"N": "1"}, **{n: {"S": t} for n, t in texts.items()}}})
+    item = {"slot": {"N": "1"}, **{name: {"S": text} for name, text in texts.items()}}
+    keys = {name: item[name] for name in ("message_id", "appointment_id")}
+    return json.dumps({"Keys": keys, "NewImage": item})
 
 
 def _put(root: Path, stream: str, day: str, lines: list[str]) -> int:

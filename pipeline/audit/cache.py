@@ -28,6 +28,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.reading.all_streams import SCHEMA, is_hash, is_sqs_id, records
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.reading.listing import File, Listing, from_root
 from pipeline.audit.reading.places import (
     HASH_OF_NOTHING,
@@ -41,7 +42,7 @@ from pipeline.audit.reading.places import (
 from pipeline.audit.reading.records import COLUMNS, KINDS
 from pipeline.audit.reading.streams import DELIVERED, REFUSED, Code, codes_of
 from pipeline.audit.results.tables import CACHE, parquet_writer
-from pipeline.audit.times import now_ms
+from pipeline.audit.times import DAY_MS, now_ms
 from pipeline.errors import CannotAudit
 
 _NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "identity"})
@@ -89,6 +90,9 @@ class DayCounts:
     Attributes:
         rows: how many, lines that could not be read among them.
         quarantined: how many such lines.
+        effects: how many are effects.
+        of_others: how many are items, or lines, of other writers where effects are kept.
+        performed: how many say of the day that an execution performed the effect.
         seen_at: the latest time (ms) of a delivery, an execution or a row; None: there is none.
         newest_at: the latest of all.
         unknown_ids: records under a name that may stand for an id: `all_streams.with_known_ids`.
@@ -97,6 +101,9 @@ class DayCounts:
 
     rows: int = 0
     quarantined: int = 0
+    effects: int = 0
+    of_others: int = 0
+    performed: int = 0
     seen_at: int | None = None
     newest_at: int | None = None
     unknown_ids: int = 0
@@ -193,8 +200,8 @@ def differences(judged: Files, now: Files) -> dict[str, str]:
     }
 
 
-def version(of_spark: str) -> str:
-    """Of everything that decides what a record says: the sources, the starter's too, and Spark.
+def version(of_spark: str, effects: Attributes | None = None) -> str:
+    """Of what decides what a record says: the sources, the starter's too, Spark, and attributes.
 
     All sources, not those that read: who changes one has to remember no number, and the price is
     one night that reads everything again.
@@ -203,7 +210,8 @@ def version(of_spark: str) -> str:
     for folder in (pipeline / "audit", pipeline / "spark", resources.files("actonce_core")):
         for name, source in sorted(_sources(folder)):
             digest.update(f"{name}\0".encode() + source + b"\0")
-    return f"{digest.hexdigest()} spark {of_spark}"
+    named = "" if effects is None else f", effects by {effects.key} and {effects.time}"
+    return f"{digest.hexdigest()} spark {of_spark}{named}"
 
 
 def _sources(folder: Traversable) -> Iterator[tuple[str, bytes]]:
@@ -220,6 +228,7 @@ class Cache:
 
     Attributes:
         from_raw: believe nothing that was cached before, where there is something to read.
+        effects: see `Request`; rows that were read by others are read again.
         days: the manifests that fit their files, by day.
         again: why the others were read, by day.
         changed: what became of the files by which days were judged, by their paths.
@@ -228,6 +237,7 @@ class Cache:
     spark: SparkSession
     out: str
     from_raw: bool = False
+    effects: Attributes | None = None
     days: dict[date, Manifest] = field(default_factory=dict)
     again: dict[date, str] = field(default_factory=dict)
     changed: dict[str, str] = field(default_factory=dict)
@@ -251,7 +261,7 @@ class Cache:
             CannotAudit: what was written is not there, or a file changes whenever it is read.
         """
         files, newest = listing.by_day(), max(every_day)
-        self._version = version(self.spark.version)
+        self._version = version(self.spark.version, self.effects)
         there = {one.below: one for one in files_below(place(self.spark, self._folder))}
         then = self._manifests(there)
         self._clean(there, then, every_day)
@@ -389,7 +399,8 @@ class Cache:
         began_ms = now_ms()
         to_read = tuple(file for of_day in files.values() for file in of_day)
         sha256 = hashes(self.spark, [file.path for file in to_read])
-        count = write_rows(records(self.spark, to_read), f"{self._folder}/{attempt}", files.keys())
+        rows = records(self.spark, to_read, self.effects)
+        count = write_rows(rows, f"{self._folder}/{attempt}", files.keys())
         parts: dict[date, list[Source]] = {day: [] for day in files}
         for one in files_below(place(self.spark, f"{self._folder}/{attempt}")):
             folder, _, name = one.below.partition("/")
@@ -475,11 +486,15 @@ def _counted(rows: DataFrame) -> dict[date, DayCounts]:
     unknown = (is_sqs_id() & code.isin(Code.SENT, Code.FAILED)) | (
         is_hash() & code.isin(*executions)
     )
+    midnight = F.unix_date(F.col("folder").cast("date")) * DAY_MS
     of_kinds = [F.when(source.startswith(f"{kind} "), source) for kind in KINDS]
     sources = F.array(*(end(one) for one in of_kinds for end in (F.min, F.max)))
     numbers = {
         "rows": F.count("*"),
         "quarantined": F.count_if(code == Code.QUARANTINED),
+        "effects": F.count_if(code == Code.EFFECT),
+        "of_others": F.count_if(code == Code.OF_ANOTHER),
+        "performed": F.count_if((code == Code.CLOSED_PERFORMED) & (at >= midnight)),
         "seen_at": F.max(F.when(code.isin(*DELIVERED, *executions), at)),
         "newest_at": F.max(at),
         "unknown_ids": F.count_if(unknown),

@@ -24,7 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.cache import Cache
+from pipeline.audit.cache import Cache, DayCounts
 from pipeline.audit.horizon import Horizon, horizon_of
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from pipeline.audit.judging.verdicts import Coverage, judged, per_message, unresolved
@@ -105,7 +105,7 @@ def audit(
         with alone_in(request.out):
             told = _begin(spark, request)
             try:
-                cache = Cache(spark, request.out, request.from_raw)
+                cache = Cache(spark, request.out, request.from_raw, request.effects)
                 cache.bring_up_to_date(
                     listing,
                     everything.days(),
@@ -113,6 +113,7 @@ def audit(
                     say,
                 )
                 _check_one_stack(cache.sources(all_days(*span)))
+                _check_effects_have_times(cache, request, span)
                 counts = [manifest.counts for manifest in cache.days.values()]
                 horizon = horizon_of(request, listing, began, counts)
                 result = _Audit(spark, request, listing, span, cache, horizon, told).summary()
@@ -174,6 +175,18 @@ def _check_one_stack(sources: Mapping[str, date]) -> None:
             raise CannotAudit(
                 f"The records are of two stacks, {first} and {second}: keep those of each in a "
                 "folder of its own."
+            )
+
+
+def _check_effects_have_times(cache: Cache, request: Request, span: Interval) -> None:
+    for day in all_days(*span):
+        of_day = cache.days[day].counts if day in cache.days else DayCounts()
+        if request.effects and of_day.of_others and of_day.performed and not of_day.effects:
+            raise CannotAudit(
+                f"Of the effects of {day} nothing has {request.effects.time} "
+                f"({of_day.of_others:,} without it), while executions say that they performed "
+                "some: name the attribute that says when, the second of EffectsAttributes "
+                "(--effects)."
             )
 
 
@@ -377,6 +390,10 @@ class _Audit:
             "late_days": sorted(observed["late_days"].split()),
             "late_alarms": found.late_alarms,
             "on_trust": found.trusted,
+            "notes": summary.notes(
+                self.request,
+                [one.counts for day, one in self.cache.days.items() if span[0] <= day <= span[1]],
+            ),
             "over_until": as_text(over) if over else None,
             "not_yet_judged": found.not_yet_judged,
             "changed": {

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from enum import IntEnum
 from typing import Final, Self
 
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.times import Interval
 from pipeline.errors import CannotAudit
 
@@ -37,6 +38,7 @@ class Request:
         reach: how many days before the first day records are read from; None: all.
         run: names this audit in its summary; empty: nothing does.
         by_executions: where no stream tells the effects, the executions' word is taken.
+        effects: the attributes of effects that a team keeps; None: nobody says.
         from_raw: all records are read and all messages judged, whatever an earlier audit has
             cached, and the files that there are are taken for the right ones.
 
@@ -53,6 +55,7 @@ class Request:
     reach: int | None = None
     run: str = ""
     by_executions: bool = False
+    effects: Attributes | None = None
     from_raw: bool = False
 
     def __post_init__(self) -> None:
@@ -100,6 +103,21 @@ def _day(text: str) -> date:
         raise CannotAudit(f"{error}: write a day as YYYY-MM-DD.") from error
 
 
+def attributes(text: str) -> Attributes:
+    """Of effects that a team keeps, from "key,time,…", as the stack's EffectsAttributes has them.
+
+    Raises:
+        CannotAudit: one of the two is not named.
+    """
+    named = Attributes.of_output(text)
+    if not (named.key and named.time):
+        raise CannotAudit(
+            f"EffectsAttributes (--effects) is {text!r}: name both the attribute of the message's "
+            "id and the one of the time, as in order_id,sent_at."
+        )
+    return named
+
+
 def parser() -> argparse.ArgumentParser:
     """Of the job's command line, which the daily audit has; `actonce audit` has more.
 
@@ -117,5 +135,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--run", metavar="NAME", default="", help="name this audit in its summary")
     made.add_argument("--present-only", action="store_true", help="call nothing missing")
     made.add_argument("--reach", metavar="DAYS", type=int, help="read so many days before, too")
+    made.add_argument(
+        "--effects", metavar="KEY,TIME", type=attributes,
+        help="of effects that a team keeps, the attributes of the message's id and of the time",
+    )  # fmt: skip
     made.add_argument("--from-raw", action="store_true", help="believe nothing that was cached")
     return made

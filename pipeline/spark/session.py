@@ -83,6 +83,9 @@ def configured(spark: SparkSession) -> SparkSession:
     # tasks was most of the work.
     spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "64")
     spark.conf.set("spark.sql.files.openCostInBytes", "1048576")
+    # Times that a warehouse unloads: one without a zone is UTC's, and one in nanoseconds a number.
+    spark.conf.set("spark.sql.parquet.inferTimestampNTZ.enabled", "false")
+    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     # A time of before 1900 is no record's, and is told as that.
     for kind in ("datetime", "int96"):
         spark.conf.set(f"spark.sql.parquet.{kind}RebaseModeInRead", "CORRECTED")

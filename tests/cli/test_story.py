@@ -22,13 +22,14 @@ from actonce.messages.message_summary import (
     message_argument,
     summarize,
 )
-from actonce.messages.own_effects import Attributes, EffectsTable
+from actonce.messages.own_effects import EffectsTable
 from actonce.messages.story import Part, Story, UnstartedScan, read_story
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
 from actonce_core.histories.stays import Stay
 from actonce_core.message import MessageReader
 from actonce_core.records import timestamp
+from pipeline.audit.reading.effects import Attributes
 from tests.support.queues import handed_on, letter
 from tests.support.snapshots import Snapshot
 from tests.support.stacks import (

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from actonce.cli.collect import _days
-from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects
+from actonce.messages.own_effects import EffectsTable, OwnEffects
 from actonce.records import collect as module
 from actonce.records.collect import STREAMS, CollectRequest, CollectResult, collect
 from actonce.records.day_files import day_folder
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.histories.reading import ExecutionRecords, ExecutionSummary
+from pipeline.audit.reading.effects import Attributes
 from tests.support import stacks
 from tests.support.stacks import with_log, with_outputs
 from tests.support.tables import make_table

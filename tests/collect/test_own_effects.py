@@ -10,9 +10,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from actonce.cli.effects_options import EffectsPlace
-from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects, moment
+from actonce.messages.own_effects import EffectsFile, EffectsTable, OwnEffects
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
+from pipeline.audit.reading.effects import Attributes, moment
 from tests.support.stacks import forbid
 from tests.support.tables import make_table
 
@@ -41,6 +42,8 @@ def cards(moto_stack: Stack) -> EffectsTable:
         (["message_id"], None, [None]),  # a second one would not be seen
         (["message_id", "card"], None, ["c-1", "c-2"]),
         (["card"], "message_id", ["c-1", "c-2"]),
+        # In the order of the names, as the audit has it of an export.
+        (["order", "card"], "message_id", ['["c-1", "o"]', '["c-2", "o"]']),
     ],
 )
 def test_an_effect_is_named_by_the_key_that_is_not_the_messages(
@@ -49,7 +52,7 @@ def test_an_effect_is_named_by_the_key_that_is_not_the_messages(
     index: str | None,
     effect_ids: list[str | None],
 ) -> None:
-    items = [card("m-1", card=one, secret="4711") for one in ("c-1", "c-2")]
+    items = [card("m-1", card=one, order="o", secret="4711") for one in ("c-1", "c-2")]
     make_table(cards._dynamodb, "cards", *keys, items=items, index=index)
     found = cards.of_message("m-1")
     assert [one.effect_id for one in found] == effect_ids

@@ -8,6 +8,8 @@ import pytest
 
 from actonce.stack.clients import OF_THE_AUDIT
 from actonce.stack.embedded_folder import PROJECT
+from pipeline.audit.request import attributes
+from pipeline.errors import CannotAudit
 from tests import template as cloudformation
 from tests.support import asl, audit_machine
 from tests.template import as_list, statements
@@ -65,6 +67,19 @@ def test_what_the_commands_ask_of_it_and_what_it_is_given_is_told() -> None:
     # What it is given of ActOnce, ActOnce says.
     said = set(re.findall(r"Once\.Outputs\.(\w+)", AUDITED.read_text()))
     assert said <= cloudformation.load()["Outputs"].keys()
+
+
+def test_the_audit_takes_attributes_only_that_name_the_messages_id_and_the_time() -> None:
+    pattern = OF_AUDIT["Parameters"]["EffectsAttributes"]["AllowedPattern"]
+    for good in ("order_id,sent_at", "order id, sent.at ,card,", "-k,--t"):
+        assert re.search(pattern, good)
+        assert attributes(good)
+    # The first three name no time; a quotation mark would end the text that the job is given.
+    for bad in ("", "message_id", "order_id, ,card", ",sent_at", "o'id,at", 'o"id,at', "o\\id,at"):
+        assert not re.search(pattern, bad)
+    for bad in ("message_id", "order_id, ,card", ",sent_at"):
+        with pytest.raises(CannotAudit, match="name both the attribute of the message's id and"):
+            attributes(bad)
 
 
 def test_every_substitution_is_filled_in() -> None:

@@ -42,7 +42,7 @@ def without_actonce(template: Path, queue_arn: str, queue_url: str) -> None:
 
 def sent(aws: Aws, table: str) -> dict[str, str]:
     rows = aws.client("dynamodb").scan(TableName=table, ConsistentRead=True)["Items"]
-    return {row["order_id"]["S"]: row["card"]["S"] for row in rows}
+    return {row["order_id"]["S"]: row["card_id"]["S"] for row in rows}
 
 
 def test_after_actonce_each_order_has_its_one_card(tmp_path: Path) -> None:

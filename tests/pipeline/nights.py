@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pipeline.audit.job import audit
 from pipeline.audit.reading.listing import list_records
 from pipeline.audit.request import Request, parser
+from tests.pipeline.streams_on_disk import EFFECTS
 from tests.pipeline.weeks import day
 
 Row = dict[str, Any]
@@ -36,6 +37,7 @@ def requested(records: str, **asked: Any) -> Request:
 
 def audited(spark: SparkSession, root: Path, out: Path | str | None = None, **asked: Any) -> Row:
     """The summary of an audit."""
+    asked = {"effects": EFFECTS} | asked
     return audit(spark, requested(str(root), out=None if out is None else str(out), **asked))
 
 

@@ -9,6 +9,8 @@ from tests.pipeline.judge import Record
 
 STREAMS = ("sent", "deliveries", "executions", "effects", "dead_letters")
 DAY = "2026-01-31"
+EFFECTS = "message_id,booked_at"
+"""What names the attributes of effects in exports here, as EffectsAttributes does."""
 FINGERPRINTS = ("0" * 64, "0" * 63 + "1")
 
 
@@ -23,7 +25,8 @@ def line_of(stream: str, record: dict[str, Any]) -> str:
             "booked_at": {"S": record["at"]},
             "request": {"S": "{}"},
         }
-        return json.dumps({"Item": item})
+        keys = {name: item[name] for name in ("message_id", "appointment_id")}
+        return json.dumps({"Keys": keys, "NewImage": item})
     return json.dumps({"stream": stream, "version": 1, **record})
 
 

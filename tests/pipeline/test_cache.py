@@ -15,12 +15,13 @@ from pyspark.sql import SparkSession
 from pipeline.audit import cache
 from pipeline.audit.cache import Cache, DayCounts, Manifest, Source, version
 from pipeline.audit.reading import places
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.reading.listing import File, list_records
 from pipeline.audit.reading.places import ListedFile, alone_in
 from pipeline.audit.times import now_ms
 from pipeline.errors import CannotAudit
 from tests.pipeline.nights import Killed, Row, audited, rows_of, said, settled
-from tests.pipeline.streams_on_disk import DAY, at, effect, file_of, performed, write
+from tests.pipeline.streams_on_disk import DAY, EFFECTS, at, effect, file_of, performed, write
 
 NEXT_DAY = "2026-02-01"
 FILE = File("/r/sent/a", "sent", date(2026, 1, 31), 9, "stamp")
@@ -247,14 +248,15 @@ def test_two_that_cache_the_same_days_at_once_spoil_nothing(
 ) -> None:
     root = settled(records(tmp_path))
     listing = list_records(spark, str(root))
-    both = [Cache(spark, f"{root}-out", from_raw=True) for _ in range(2)]
+    named = Attributes.of_output(EFFECTS)
+    both = [Cache(spark, f"{root}-out", from_raw=True, effects=named) for _ in range(2)]
     with ThreadPoolExecutor() as threads:
         list(
             threads.map(
                 lambda one: one.bring_up_to_date(listing, listing.days(), lambda: listing), both
             )
         )
-    after = Cache(spark, f"{root}-out")
+    after = Cache(spark, f"{root}-out", effects=named)
     after.bring_up_to_date(listing, listing.days(), lambda: listing)
     assert after.again == {}
     told = [sorted(one.rows().collect()) for one in (*both, after)]

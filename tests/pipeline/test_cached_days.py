@@ -11,8 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pipeline.audit.horizon import horizon_of
 from pipeline.audit.job import message_rows
 from pipeline.audit.reading.all_streams import records, with_known_ids
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.reading.listing import list_records
 from tests.pipeline.nights import Row, audited, night, requested, rows_of, said, settled
+from tests.pipeline.streams_on_disk import EFFECTS
 from tests.pipeline.weeks import Weeks, day
 
 
@@ -21,7 +23,7 @@ def judged_at_once(spark: SparkSession, root: Path, number: int) -> list[Row]:
     listing = list_records(spark, str(root))
     request = requested(str(root), since=day(number - 1), until=day(number))
     horizon = horizon_of(request, listing, 0)
-    rows = records(spark, listing.files)
+    rows = records(spark, listing.files, Attributes.of_output(EFFECTS))
     if message_rows(rows, request, listing, horizon).where("unresolved").count():
         rows = with_known_ids(rows)
     judged = message_rows(rows, request, listing, horizon).where(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import java
-from tests.pipeline.streams_on_disk import performed, write
+from tests.pipeline.streams_on_disk import EFFECTS, performed, write
 
 pytestmark = java.needed
 
@@ -44,7 +44,7 @@ def test_ctrl_c_in_an_audit_is_told_in_a_sentence_and_leaves_no_jvm(
 ) -> None:
     write(tmp_path, performed("one"))
     process = subprocess.Popen(
-        [sys.executable, "-m", "actonce.cli.app", "audit", str(tmp_path)],
+        [sys.executable, "-m", "actonce.cli.app", "audit", str(tmp_path), "--effects", EFFECTS],
         env=os.environ | {"HOME": str(tmp_path)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

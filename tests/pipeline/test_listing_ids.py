@@ -12,7 +12,7 @@ from actonce.records.audit_listing import NUMBERS, message_ids, named
 from actonce.terminal.errors import Failed, WrongUse
 from pipeline.audit.job import audit
 from tests.pipeline.nights import requested
-from tests.pipeline.streams_on_disk import DAY, at, delivery, performed, sent, write
+from tests.pipeline.streams_on_disk import DAY, EFFECTS, at, delivery, performed, sent, write
 
 NEXT_DAY = "2026-02-01"
 
@@ -29,7 +29,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
             sent("lost", at(1)),
         ],
     )
-    audit(spark, requested(str(root), grace_ms=0))
+    audit(spark, requested(str(root), grace_ms=0, effects=EFFECTS))
     return root
 
 

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from pipeline.audit.reading.all_streams import records
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.reading.listing import list_records
 from pipeline.audit.reading.records import COLUMNS, rows_of
 from tests.pipeline.streams_on_disk import (
     DAY,
+    EFFECTS,
     FINGERPRINTS,
     at,
     dead_letter,
@@ -35,15 +37,21 @@ from tests.pipeline.streams_on_disk import (
 FIXTURES = Path(__file__).parents[1] / "collect" / "fixtures"
 Outcomes = list[tuple[str | None, str | None]]
 """Of each row, the message id and what is wrong with it."""
+NAMED = Attributes.of_output(EFFECTS)
 LINE = line_of(*delivery("m", at(1)))
 PACKED = gzip.compress(
     b"".join(line_of(*delivery(f"m{n}", at(n))).encode() + b"\n" for n in range(500))
 )
 
 
-def rows(content: str | bytes, stream: str = "deliveries", name: str = "a") -> list[dict[str, Any]]:
+def rows(
+    content: str | bytes,
+    stream: str = "deliveries",
+    name: str = "a",
+    named: Attributes | None = NAMED,
+) -> list[dict[str, Any]]:
     content = content.encode() if isinstance(content, str) else content
-    found = rows_of(f"s3://r/{stream}/dt={DAY}/{name}", content)
+    found = rows_of(f"s3://r/{stream}/dt={DAY}/{name}", content, named=named)
     return [dict(zip(COLUMNS, one, strict=True)) for one in found]
 
 
@@ -120,15 +128,15 @@ def test_the_rows_are_those_of_each_file_with_arrow_and_without(
         importlib.util, "find_spec", lambda name: None if name == missing else found(name)
     )
     listing = list_records(spark, str(write(tmp_path, performed("m"))))
-    expected = [tuple(one) for file in listing.files for one in rows_of(file.path)]
-    assert sorted(map(str, map(tuple, records(spark, listing.files).collect()))) == sorted(
+    expected = [tuple(one) for file in listing.files for one in rows_of(file.path, named=NAMED)]
+    assert sorted(map(str, map(tuple, records(spark, listing.files, NAMED).collect()))) == sorted(
         map(str, expected)
     )
     if not os.environ.get("SPARK_REMOTE"):  # as in a bucket: by Spark's reader
         elsewhere = [
             replace(one, path=one.path.replace("file://", "file:")) for one in listing.files
         ]
-        assert records(spark, tuple(elsewhere)).count() == len(expected)
+        assert records(spark, tuple(elsewhere), NAMED).count() == len(expected)
 
 
 # ------------------------------------------------------------------------------- lines
@@ -176,7 +184,7 @@ PIECES = (
         st.tuples(st.integers(0, 10**6), st.sampled_from(PIECES), st.integers(0, 2)), max_size=3,
     ),
 )  # fmt: skip
-def test_whatever_a_line_holds_it_becomes_a_row_or_is_a_practice_s_book(
+def test_whatever_a_line_holds_it_becomes_a_row(
     line: tuple[str, str], changes: list[tuple[int, str, int]]
 ) -> None:
     stream, text = line
@@ -184,7 +192,7 @@ def test_whatever_a_line_holds_it_becomes_a_row_or_is_a_practice_s_book(
         place = somewhere % len(text)
         text = text[:place] + piece + text[place + gone :]
     found = rows(text, stream)
-    assert found or "book-" in text or "CONTROL" in text
+    assert found or "CONTROL" in text
     assert all((one["problem"] is None) != (one["file"] is not None) for one in found)
 
 
@@ -213,8 +221,7 @@ def test_whatever_a_line_holds_it_becomes_a_row_or_is_a_practice_s_book(
         ("deliveries", spoiled(at="1999-12-31T23:59:59Z"), "impossible_time"),
         ("deliveries", spoiled(at=at(3_601, "2026-02-01")), "impossible_time"),
         ("effects", '{"Keys": {"appointment_id": {"S": "a"}}}', "deleted_effect"),
-        ("effects", '{"Item": {"message_id": {"S": "m"}}}', "missing_field"),
-        ("effects", '{"Item": {"message_id": {"S": 5}}}', "wrong_type"),
+        ("effects", '{"Item": {"message_id": {"S": "m"}}}', "full_export"),
         ("effects", "{}", "not_a_record"),
         ("executions", event(startDate=None), "wrong_type"),
         ("executions", event(startDate=1_769_817_600_000_000), "impossible_time"),
@@ -318,18 +325,11 @@ def test_what_an_export_says_of_itself_is_read(
     assert [(one["source"], one["problem"]) for one in found] == told_of
 
 
-def test_no_effect_is_taken_for_a_book_nor_a_record_for_a_control_message() -> None:
-    hidden = effect("m", at(1), "book-1")
-    assert told(line_of(*hidden), "effects") == [("m", None)]
+def test_no_record_is_taken_for_a_control_message() -> None:
     for lines in ([LINE], ["CWL CONTROL MESSAGE", LINE], [f"CWL CONTROL MESSAGE {LINE}"], None):
         events = None if lines is None else [{"message": line} for line in lines]
         one = {"messageType": "CONTROL_MESSAGE", "logEvents": events}
         assert told(json.dumps(one)) == [(None, "not_a_record")]
-
-
-def test_a_practice_s_book_is_no_effect_even_if_it_is_deleted() -> None:
-    book = {"message_id": {"S": "#book"}, "appointment_id": {"S": "book-1"}}
-    assert told(json.dumps({"Item": book}) + "\n" + json.dumps({"Keys": book}), "effects") == []
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,9 @@ def test_a_practice_s_book_is_no_effect_even_if_it_is_deleted() -> None:
 def test_an_envelope_is_known_by_its_content_not_by_the_order_of_its_names(
     stream: str, name: str
 ) -> None:
-    found = list(rows_of(f"s3://r/{stream}/dt=2026-11-21/a", (FIXTURES / name).read_bytes()))
+    found = list(
+        rows_of(f"s3://r/{stream}/dt=2026-11-21/a", (FIXTURES / name).read_bytes(), named=NAMED)
+    )
     problem = list(COLUMNS).index("problem")
     assert found
     assert {row[problem] for row in found} == {None}
@@ -353,7 +355,7 @@ def test_an_incremental_export_tells_what_changed() -> None:
     data = FIXTURES / "incremental-export" / "AWSDynamoDB" / "data"
     first, second = (told((data / f"{name}.json").read_bytes().replace(b"2026-11-20", DAY.encode()),
                           "effects") for name in ("x7k2m5n3", "q1w2e3r4"))  # fmt: skip
-    assert first == [("request-1", None), ("request-2", None)]
+    assert first == [("request-1", None), (None, None), ("request-2", None)]
     # Nobody deletes an effect but behind the system's back, so it is said.
     assert second == [(None, "deleted_effect")]
 

@@ -24,6 +24,7 @@ from pipeline.audit.job import message_rows
 from pipeline.audit.judging.verdict_names import VERDICTS
 from pipeline.audit.judging.verdicts import Coverage, doubts, facts_of, per_message, rules
 from pipeline.audit.reading.all_streams import before, narrow, records
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.reading.listing import list_records
 from pipeline.audit.request import Request
 from pipeline.audit.times import in_ms
@@ -31,6 +32,7 @@ from tests.pipeline.judge import Record, judge
 from tests.pipeline.nights import audited, verdicts_of
 from tests.pipeline.streams_on_disk import (
     DAY,
+    EFFECTS,
     KINDS,
     STREAMS,
     at,
@@ -77,7 +79,9 @@ def rows_of(spark: SparkSession, root: Path, as_of: datetime = NOW) -> dict[str,
     listing = list_records(spark, str(root))
     request = Request(str(root), str(root / "audit"), as_of=as_of)
     horizon = horizon_of(request, listing, 0)
-    rows = message_rows(records(spark, listing.files), request, listing, horizon)
+    rows = message_rows(
+        records(spark, listing.files, Attributes.of_output(EFFECTS)), request, listing, horizon
+    )
     return {row["message_id"]: row.asDict() for row in rows.collect() if row["message_id"]}
 
 
@@ -226,7 +230,7 @@ def test_a_night_is_one_shuffle_of_what_the_aggregate_needs(
     listing = list_records(spark, str(write(tmp_path, performed("m"))))
     day = date.fromisoformat(DAY)
     limited = Request(str(tmp_path), str(tmp_path / "audit"), (day, day))
-    rows = before(records(spark, listing.files), in_ms(NOW))
+    rows = before(records(spark, listing.files, Attributes.of_output(EFFECTS)), in_ms(NOW))
     message_rows(rows, limited, listing, horizon_of(limited, listing, 0)).explain()
     judged = capsys.readouterr().out
     assert judged.count("Exchange") == 1, judged

@@ -196,8 +196,9 @@ def run(definition: Definition, data: Any, answers: Mapping[str, Any], context: 
             ended.arguments[name] = evaluate(state["Arguments"], variables, **known)
             answer = left[name].pop(0) if name in left else answers[name]
             if isinstance(answer, Exception):
-                known["errorOutput"] = {"Error": str(answer), "Cause": ""}
-                taken = next(one for one in state["Catch"] if catches(one, str(answer)))
+                error, cause, *_ = (*map(str, answer.args), "", "")
+                known["errorOutput"] = {"Error": error, "Cause": cause}
+                taken = next(one for one in state["Catch"] if catches(one, error))
             else:
                 known["result"] = answer
         data = evaluate(taken.get("Output", data), variables, **known)

@@ -11,6 +11,7 @@ SUBSTITUTIONS = {
     "RecordsBucket": "records",
     "AuditBucket": "audit",
     "EffectsTableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/appointments",
+    "EffectsAttributes": "message_id,booked_at,practice,slot",
     "ApplicationId": "00f1abcd2efgh345",
     "JobRoleArn": "arn:aws:iam::123456789012:role/audit-job",
     "ExecutionRecordsFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:records",

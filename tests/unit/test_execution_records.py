@@ -229,6 +229,7 @@ EXPORT = "until-{}/AWSDynamoDB/0169-1/{}"
     [
         ([], (False, "")),
         (["collected.jsonl.gz"], (True, "")),
+        (["0000_part_00.parquet", "more/collected.jsonl.gz"], (False, "")),
         ([EXPORT.format("13-55", "_started")], (False, "")),
         ([EXPORT.format(end, "manifest-summary.json") for end in ("09-10", "13-55")],
          (False, "13-55")),

@@ -4,9 +4,10 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from actonce.messages.own_effects import Attributes, EffectsFile, OwnEffects
+from actonce.messages.own_effects import EffectsFile, OwnEffects
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
+from pipeline.audit.reading.effects import Attributes
 from tests.support.queues import dead, decide_shown
 from tests.support.stacks import TABLE, log
 

@@ -1,11 +1,12 @@
 """GiftCards: sends a gift card for an order. It was there before ActOnce; `find` is what was added.
 
-Its gift cards are rows of its own table, by the order's id.
+Its gift cards are rows of its own table, by the order's id and their own.
 """
 
 import json
 import os
 import uuid
+from datetime import UTC, datetime
 from typing import Any
 
 import boto3
@@ -36,16 +37,24 @@ def perform(order_id: str, order: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(amount, int) or amount < 1:
         raise Rejected("amount must be a whole number, 1 or more")
     card = f"card-{uuid.uuid4()}"
-    row = {"order_id": {"S": order_id}, "card": {"S": card}, "amount": {"N": str(amount)}}
+    row = {
+        "order_id": {"S": order_id},
+        "card_id": {"S": card},
+        "amount": {"N": str(amount)},
+        "sent_at": {"S": datetime.now(UTC).isoformat()},
+    }
     _dynamodb.put_item(TableName=_TABLE, Item=row)
     return {"performed": True, "effect": {"card": card}}
 
 
 def find(order_id: str) -> dict[str, Any]:
     """Look up whether a card was sent, by a consistent read."""
-    answer = _dynamodb.get_item(
-        TableName=_TABLE, Key={"order_id": {"S": order_id}}, ConsistentRead=True
+    answer = _dynamodb.query(
+        TableName=_TABLE,
+        KeyConditionExpression="order_id = :order",
+        ExpressionAttributeValues={":order": {"S": order_id}},
+        ConsistentRead=True,
     )
-    if "Item" not in answer:
+    if not answer["Items"]:
         return {"performed": False}
-    return {"performed": True, "effect": {"card": answer["Item"]["card"]["S"]}}
+    return {"performed": True, "effect": {"card": answer["Items"][0]["card_id"]["S"]}}

@@ -1,7 +1,7 @@
-// GiftCards: sends a gift card for an order. Its gift cards are rows of its own table, by the order's id.
+// GiftCards: sends a gift card for an order. Its gift cards are rows of its own table, by the order's id and their own.
 // The SDK is the one that Lambda's runtime brings.
 
-const { DynamoDBClient, GetItemCommand, PutItemCommand } = require("@aws-sdk/client-dynamodb");
+const { DynamoDBClient, PutItemCommand, QueryCommand } = require("@aws-sdk/client-dynamodb");
 const { randomUUID } = require("node:crypto");
 
 const TABLE = process.env.GIFT_CARDS_TABLE;
@@ -29,8 +29,9 @@ async function perform(message) {
       TableName: TABLE,
       Item: {
         order_id: { S: message.message_id },
-        card: { S: card },
+        card_id: { S: card },
         amount: { N: String(order.amount) },
+        sent_at: { S: new Date().toISOString() },
       },
     }),
   );
@@ -38,14 +39,15 @@ async function perform(message) {
 }
 
 async function find(message) {
-  const { Item } = await ask(
-    new GetItemCommand({
+  const { Items } = await ask(
+    new QueryCommand({
       TableName: TABLE,
-      Key: { order_id: { S: message.message_id } },
+      KeyConditionExpression: "order_id = :order",
+      ExpressionAttributeValues: { ":order": { S: message.message_id } },
       ConsistentRead: true,
     }),
   );
-  return Item ? { performed: true, effect: { card: Item.card.S } } : { performed: false };
+  return Items.length ? { performed: true, effect: { card: Items[0].card_id.S } } : { performed: false };
 }
 
 exports.handler = async (event) => {

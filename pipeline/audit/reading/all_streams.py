@@ -1,7 +1,8 @@
 """All streams' records, out of all their files."""
 
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial, reduce
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,9 +10,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.utils import is_remote
 
-from pipeline.audit.reading.listing import File
+from pipeline.audit.reading.effects import Attributes
+from pipeline.audit.reading.listing import File, is_parquet
+from pipeline.audit.reading.parquet import lines_of
 from pipeline.audit.reading.places import HERE, as_argument
-from pipeline.audit.reading.records import COLUMNS, Row, rows_of
+from pipeline.audit.reading.records import COLUMNS, Row, rows_of, rows_of_line
 from pipeline.audit.reading.streams import Code, codes_of
 from pipeline.audit.times import Interval, day_of, end_of, midnight
 
@@ -25,22 +28,34 @@ _SQS_ID: Final = "sqs:"
 _HASH: Final = "sha256-"
 
 
-def records(spark: SparkSession, files: tuple[File, ...]) -> DataFrame:
-    """The records of the files, as `records.COLUMNS` has them.
+def records(
+    spark: SparkSession, files: tuple[File, ...], effects: Attributes | None = None
+) -> DataFrame:
+    """The records of the files, as `records.COLUMNS` has them; `effects`: see `rows_of`.
 
     A file here is read by the task that takes it apart, a piece at a time; one elsewhere is held in
-    memory, by Spark's own reader.
+    memory, by Spark's own reader, as Parquet is.
     """
-    paths = [file.path for file in files]
+    tables = [file.path for file in files if is_parquet(file.path)]
+    paths = [file.path for file in files if not is_parquet(file.path)]
+    read = [_records_of_lines(spark, paths, effects)] if paths else []
+    if tables:
+        read.append(_read(lines_of(spark, tables, effects), partial(rows_of_line, named=effects)))
+    return reduce(DataFrame.union, read)
+
+
+def _records_of_lines(
+    spark: SparkSession, paths: Sequence[str], effects: Attributes | None
+) -> DataFrame:
     if paths[0].startswith(HERE):
         table = spark.range(0, len(paths), 1, min(len(paths), _TASKS))
 
         def read(number: int) -> Iterator[Row]:
-            return rows_of(paths[number])
+            return rows_of(paths[number], named=effects)
 
         return _read(table, read)
     table = spark.read.format("binaryFile").load([as_argument(path) for path in paths])
-    return _read(table.select("path", "content"), rows_of)
+    return _read(table.select("path", "content"), partial(rows_of, named=effects))
 
 
 def _read(table: DataFrame, read: Callable[..., Iterator[Row]]) -> DataFrame:

@@ -33,6 +33,7 @@ EXPORT_MANIFEST: Final = re.compile(
 )
 """What an export says of itself, which is read, too."""
 UNFINISHED_EXPORT: Final = "unfinished_export"
+_PARQUET: Final = ".parquet"
 _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
 _MOST_BYTES: Final = 2**30
@@ -173,13 +174,19 @@ def _problem(one: ListedFile, stream: str | None) -> str | None:
     name = one.below.lower()
     if stream is None:
         return "misplaced_file"
-    if name.endswith(".parquet"):
+    if is_parquet(name) and stream != "effects":
         return "unknown_format"
     if HIDDEN.search(one.below):
         return "hidden_file"  # Hadoop passes over it in silence
-    if one.size == 0 and name.endswith(".gz"):
-        return "truncated_gzip"
-    return "too_large" if one.size > _MOST_BYTES and not one.path.startswith(HERE) else None
+    if one.size == 0 and name.endswith((".gz", _PARQUET)):
+        return "unreadable_parquet" if is_parquet(name) else "truncated_gzip"
+    held = not one.path.startswith(HERE) and not is_parquet(name)
+    return "too_large" if one.size > _MOST_BYTES and held else None
+
+
+def is_parquet(path: str) -> bool:
+    """Whether a file is read as Parquet."""
+    return path.lower().endswith(_PARQUET)
 
 
 def _results_below(root: str, out: str) -> str | None:

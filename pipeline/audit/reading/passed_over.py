@@ -1,8 +1,8 @@
 """What is not read, and not counted as unread: all of it. None of it can hold an effect.
 
 Empty marks have no content; an export's checksums are shorter than an effect; results lie in the
-folder that the audit itself overwrites; a control message of CloudWatch's says so in each line; a
-practice's book has the example's own key in place of a message's id. Blank lines are the rest.
+folder that the audit itself overwrites; a control message of CloudWatch's says so in each line.
+Blank lines are the rest. Items of others in the effects' table are counted: `Code.OF_ANOTHER`.
 """
 
 import re
@@ -26,7 +26,6 @@ RESULTS: Final = re.compile(
 )
 """In the results' folder: what an audit writes."""
 _CONTROL: Final = re.compile(r"CWL CONTROL MESSAGE[^{}]*")
-_BOOK: Final = "#book"  # `functions/appointments.py`
 
 
 def is_file_passed_over(one: ListedFile, results: str | None) -> bool:
@@ -53,8 +52,3 @@ def is_control_message(batch: dict[str, Any]) -> bool:
             for event in events
         )
     )
-
-
-def is_book(message_id: str | None, effect_id: str | None) -> bool:
-    """Whether an item of the example's table is a practice's book."""
-    return message_id in (_BOOK, None) and (effect_id or "").startswith("book-")

@@ -16,6 +16,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
@@ -23,8 +24,10 @@ from pyspark import cloudpickle
 
 from actonce_core import strict_json
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
+from pipeline.audit.reading import effects
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.reading.listing import EXPORT_MANIFEST, PLACE
-from pipeline.audit.reading.passed_over import is_book, is_control_message
+from pipeline.audit.reading.passed_over import is_control_message
 from pipeline.audit.reading.places import HERE
 from pipeline.audit.reading.streams import (
     KNOWN_VERSION,
@@ -52,7 +55,7 @@ class Row(NamedTuple):
         folder: the day of its folder.
         file: this and the next two only of what was not read, and nothing else of it, which may
             hold anything.
-        line: from 1 on; None: the whole file.
+        line: from 1 on; None: the whole file, or a row of Parquet.
         problem: why it was not read.
     """
 
@@ -88,6 +91,7 @@ class Facts(NamedTuple):
 
 
 _GZIP: Final = b"\x1f\x8b"
+_PARQUET: Final = b"PAR1"  # under another name
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _PIECE: Final = 2**20
 _LOG_GROUP: Final = "\0logGroup"  # beside the fields of a line that came in a batch of Logs
@@ -106,32 +110,31 @@ _DAY_MS: Final = 86_400_000
 _CLOCKS_DIFFER_MS: Final = 3_600_000
 _WORDS: Final = 500  # characters of what a record says
 _EXPORTED: Final = int(Code.EXPORTED)
+_OF_ANOTHER: Final = int(Code.OF_ANOTHER)
 
 
 class BadRecord(Exception):
     """What is wrong with a record, in a word."""
 
 
-def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
+def rows_of(
+    path: str, content: bytes | None = None, *, named: Attributes | None = None
+) -> Iterator[Row]:
     """The rows of a file.
 
     Args:
         path: as it is listed: its folders tell the stream and the day.
         content: of the file; None: it is a file here.
+        named: the attributes of an effect that a team keeps; None: nobody says.
     """
-    place = re.search(PLACE, path)
-    assert place  # it is listed  # noqa: S101
-    stream, folder = place.groups()
-
-    def unread(line: int | None, problem: str) -> Row:
-        return Row(stream=stream, folder=folder, file=path, line=line, problem=problem)
+    stream, folder = _placed(path)
 
     def opened() -> BinaryIO:
         here = Path(path.removeprefix(HERE))
         return here.open("rb") if content is None else io.BytesIO(content)
 
     if broken := _broken(path, opened):
-        yield unread(None, broken)
+        yield _unread(path, None, broken)
         return
     # What arrived on a day happened before its end.
     too_late = _milliseconds(f"{folder}T00:00:00Z") + _DAY_MS + _CLOCKS_DIFFER_MS
@@ -142,39 +145,62 @@ def rows_of(path: str, content: bytes | None = None) -> Iterator[Row]:
             try:
                 objects = _objects(line.decode("utf-8"))
             except UnicodeDecodeError:
-                yield unread(number, "not_utf8")
+                yield _unread(path, number, "not_utf8")
                 continue
             for value in objects:
                 try:
                     row = (
                         _row_of_manifest(folder, value)
                         if is_manifest
-                        else _row_of(stream, folder, too_late, value)
+                        else _row_of(stream, folder, too_late, value, named)
                     )
                 except BadRecord as problem:
-                    row = unread(number, str(problem))
+                    row = _unread(path, number, str(problem))
                 if row is not None:
                     yield row
 
 
+def rows_of_line(
+    path: str, line: str | None, problem: str | None, *, named: Attributes | None
+) -> Iterator[Row]:
+    """The row of what `parquet.lines_of` tells."""
+    if line is None:
+        yield _unread(path, None, problem)
+        return
+    for row in rows_of(path, line.encode(), named=named):
+        yield row._replace(line=None)
+
+
+def _placed(path: str) -> tuple[str, str]:
+    """The stream and the day of a file that is listed."""
+    place = re.search(PLACE, path)
+    assert place  # noqa: S101
+    return place[1], place[2]
+
+
+def _unread(path: str, line: int | None, problem: str | None) -> Row:
+    stream, folder = _placed(path)
+    return Row(stream=stream, folder=folder, file=path, line=line, problem=problem)
+
+
 def _row_of_manifest(folder: str, value: Any) -> Row | None:
     """Whose an export is; None: it does not say. A record among what it says is none."""
-    if not isinstance(value, dict) or value.keys() & {"Item", "NewImage", "Keys", "stream"}:
+    if not isinstance(value, dict) or value.keys() & {*_ITEM, "stream"}:
         raise BadRecord("not_a_record")
     if (table := _text(value, "tableArn")) is None:
         return None
     return Row(code=_EXPORTED, stream="effects", source=f"table {table}", folder=folder)
 
 
-def _row_of(stream: str, folder: str, too_late: int, value: Any) -> Row | None:
-    """The row of a value; None: it is no record, and nothing is wrong.
+def _row_of(stream: str, folder: str, too_late: int, value: Any, named: Attributes | None) -> Row:
+    """The row of a value.
 
     Raises:
-        BadRecord: something is.
+        BadRecord: it is no record.
     """
-    record = _plain(stream, value)
+    record = _plain(stream, value, named)
     if record is None:
-        return None
+        return Row(code=_OF_ANOTHER, stream=stream, folder=folder)
     facts = _TELLS[stream](record)
     at = _milliseconds(record["at"])
     if not _EARLIEST_MS <= at < too_late:
@@ -206,6 +232,9 @@ def _broken(path: str, opened: Callable[[], BinaryIO]) -> str | None:
     """Why the file is set aside; reads a compressed one to its end."""
     try:
         with opened() as source:
+            if source.read(len(_PARQUET)) == _PARQUET:
+                return "unknown_format"
+            source.seek(0)
             unpacked = _unpacked(source)
             if not isinstance(unpacked, gzip.GzipFile):
                 named_gzip = path.lower().endswith(".gz")
@@ -272,8 +301,8 @@ def _logged(batch: dict[str, Any]) -> Iterator[Any]:
             yield line | {_LOG_GROUP: group} if isinstance(line, dict) else line
 
 
-def _plain(stream: str, value: Any) -> dict[str, Any] | None:
-    """The plain record, out of whichever envelope; None: it is none, and nothing is wrong.
+def _plain(stream: str, value: Any, named: Attributes | None) -> dict[str, Any] | None:
+    """The plain record, out of whichever envelope; None: another writer's, and no effect.
 
     Raises:
         BadRecord: it is none.
@@ -282,7 +311,7 @@ def _plain(stream: str, value: Any) -> dict[str, Any] | None:
         raise BadRecord("corrupt_line")
     told = value.get("stream")
     if stream == "effects" and told is None:
-        return _of_item(value)
+        return _of_effect(value, named)
     if stream == "executions" and "detail-type" in value:
         return _of_event(value.get("detail"))
     if told != stream:
@@ -294,25 +323,52 @@ def _plain(stream: str, value: Any) -> dict[str, Any] | None:
     return value
 
 
-def _of_item(value: dict[str, Any]) -> dict[str, Any] | None:
-    """Of a DynamoDB export."""
-    item = value.get("Item") or value.get("NewImage")
-    texts = {name: _in_item(item or value.get("Keys"), name) for name in _ITEM}
-    if is_book(texts["message_id"], texts["effect_id"]):
-        return None
+_ITEM: Final = frozenset({"Metadata", "Keys", "NewImage", "OldImage", "Item"})
+"""What a line of a DynamoDB export has."""
+
+
+def _of_effect(value: dict[str, Any], named: Attributes | None) -> dict[str, Any] | None:
+    """Of a DynamoDB export, or a line as a team writes it; an effect has a time."""
+    if named is None or named.time is None:
+        raise BadRecord("attributes_unknown")
+    if value.keys() - _ITEM:
+        if named.time not in value:
+            raise BadRecord("missing_field")
+        effect_id = _as_text(value.get(named.own_id))
+        return _effect_of(value[named.time], value.get(named.key), effect_id)
+    if "Item" in value:
+        raise BadRecord("full_export")  # it has no Keys, which tell one effect from another
+    keys, item = value.get("Keys"), value.get("NewImage") or value.get("OldImage")
     if not item:
-        raise BadRecord("deleted_effect" if value.get("Keys") else "not_a_record")
-    return texts
-
-
-_ITEM: Final = {"message_id": "message_id", "effect_id": "appointment_id", "at": "booked_at"}
-
-
-def _in_item(item: Any, name: str) -> str | None:
-    attribute = item.get(_ITEM[name]) if isinstance(item, dict) else None
-    if attribute is not None and not isinstance(attribute, dict):
+        raise BadRecord("deleted_effect" if keys else "not_a_record")
+    if not isinstance(item, dict) or not isinstance(keys, dict):
         raise BadRecord("wrong_type")
-    return _text(attribute or {}, "S")
+    try:
+        time = effects.plain_attribute(item.get(named.time))
+        key = None if time is None else effects.plain_attribute(item.get(named.key))
+        effect_id = effects.effect_id_of(keys, named.key)
+    except ValueError:
+        raise BadRecord("wrong_type") from None
+    return _effect_of(time, key, effect_id)
+
+
+def _effect_of(time: Any, key: Any, effect_id: str | None) -> dict[str, Any] | None:
+    if time is None:
+        return None
+    if (at := effects.moment(time)) is None:
+        raise BadRecord("wrong_type")
+    if not (message_id := _as_text(key)):
+        raise BadRecord("missing_field")
+    return {"message_id": message_id, "effect_id": effect_id, "at": (at - _EPOCH) // _MILLISECOND}
+
+
+def _as_text(told: Any) -> str | None:
+    """An id, which is a text or a number."""
+    if isinstance(told, Decimal):
+        return effects.exactly(told)
+    if isinstance(told, bool) or not isinstance(told, str | int | float | None):
+        raise BadRecord("wrong_type")
+    return told if told is None or isinstance(told, str) else json.dumps(told)
 
 
 def _of_event(detail: Any) -> dict[str, Any]:
@@ -476,9 +532,7 @@ def _effect(record: dict[str, Any]) -> Facts:
     Without a name of its own there is no telling, and no number.
     """
     _needed(record, "message_id")
-    effect_id = _text(record, "effect_id") or _text(record, "appointment_id")
-    if effect_id is None and "stream" not in record:  # an item always has one
-        raise BadRecord("missing_field")
+    effect_id = _text(record, "effect_id")
     identity = _number(effect_id) if effect_id else None
     return Facts(record["message_id"], int(Code.EFFECT), effect_id or "an effect", identity)
 
@@ -511,5 +565,5 @@ _TELLS: Final[dict[str, Callable[[dict[str, Any]], Facts]]] = {
 }
 
 # Workers get these functions themselves, so that a server needs nothing of this project installed.
-for _module in (__name__, strict_json.__name__):
+for _module in (__name__, effects.__name__, strict_json.__name__):
     cloudpickle.register_pickle_by_value(sys.modules[_module])  # type: ignore[no-untyped-call]

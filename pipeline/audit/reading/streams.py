@@ -70,6 +70,7 @@ class Code(IntEnum):
     DECIDED_REJECT = "dead_letters"
     QUARANTINED = "none, for it is no record"
     EXPORTED = "none, for it is of no message"
+    OF_ANOTHER = "none, for it is no effect"
 
 
 REFUSED: Final = {reason.value: len(Code) + number for number, reason in enumerate(Reason)}

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
@@ -12,11 +12,12 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
+from pipeline.audit.cache import DayCounts
 from pipeline.audit.horizon import Horizon
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from pipeline.audit.reading.listing import UNFINISHED_EXPORT, Listing
 from pipeline.audit.reading.streams import REFUSED, TELLS, WITNESSES
-from pipeline.audit.request import Status
+from pipeline.audit.request import Request, Status
 from pipeline.audit.times import DAY_MS, Interval, absent, as_text, day_of, intervals
 
 MAX_ALARMS: Final = 1_000
@@ -171,6 +172,15 @@ def on_trust(
             "other record has them."
         )
     return said
+
+
+def notes(request: Request, counts: Iterable[DayCounts]) -> list[str]:
+    """What changes no answer, a sentence each; `counts`: of the days that are judged."""
+    others = sum(one.of_others for one in counts)
+    if not others or request.effects is None:
+        return []
+    which = f"Items of the effects table without {request.effects.time}"
+    return [f"{which}, which are taken for no effects: {others:,}."]
 
 
 def uncovered(

@@ -264,7 +264,7 @@ def _by_hand() -> bytes:
 
 
 GONE = (sent("gone", at(100)), delivery("gone", at(100.1)))
-ACR = SECOND.replace(b'"Item": {', b'"Item":\r{')
+ACR = SECOND.replace(b'"NewImage": {', b'"NewImage":\r{')
 BOTH = lines(effect("one", at(0.4), "appointment-one"), AGAIN)
 HASHED = f"sha256-{hashlib.sha256(b'a name with blanks').hexdigest()}"
 LIKE_A_HASH = "sha256-" + "0" * 64 + "\n"
@@ -372,8 +372,6 @@ CASES = {
     "a hidden file": Case(3, effects(".records.jsonl", SECOND), UNREAD),
     "a file named as another's checksum": Case(3, effects(".records.jsonl.crc", SECOND), UNREAD),
     "a quarantine that no audit wrote": Case(3, _quarantine_of_one_s_own, UNREAD),
-    "an effect that is named as a book":
-        Case(1, effects("book.jsonl", lines(effect("one", at(70), "book-1")))),
     "an effect in a message of Logs that is only a trial":
         Case(3, effects("control.jsonl", json.dumps({
             "messageType": "CONTROL_MESSAGE", "logEvents": [{"message": SECOND.decode()}],

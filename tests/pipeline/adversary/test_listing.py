@@ -61,7 +61,7 @@ def test_nothing_below_the_root_is_passed_over(tmp_path: Path) -> None:
     assert reasons(listing) == {
         "gone": "broken_link",
         "round": "circular_link",
-        "table.parquet": "unknown_format",
+        "table.parquet": "unreadable_parquet",
         "empty.gz": "truncated_gzip",
         ".hidden": "hidden_file",
         ".records.jsonl.crc": "hidden_file",
@@ -209,5 +209,5 @@ def test_where_nothing_can_be_read_it_says_what_there_is(tmp_path: Path) -> None
     path = tmp_path / "effects" / f"dt={DAY}" / "records.parquet"
     path.parent.mkdir(parents=True)
     path.touch()
-    with pytest.raises(CannotAudit, match=r"records.parquet \(unknown_format\)"):
+    with pytest.raises(CannotAudit, match=r"records.parquet \(unreadable_parquet\)"):
         listed(tmp_path)

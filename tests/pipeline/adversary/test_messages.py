@@ -137,7 +137,7 @@ def test_files_that_cannot_be_opened_cost_themselves_only(
 
     monkeypatch.setattr(job, "list_records", with_ghosts)
     summary = audited(spark, root, tmp_path / "out")
-    assert summary["quarantine"]["by_reason"] == {"unreadable_file": len(ghosts)}
+    assert summary["quarantine"]["by_reason"] == {"unreadable_file": 3, "unreadable_parquet": 1}
     assert summary["verdicts"]["performed_once"] == summary["messages"] == 2
     assert summary["exit_status"] == 3
 

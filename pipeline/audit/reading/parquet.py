@@ -1,0 +1,49 @@
+"""Effects in Parquet, as a warehouse unloads them: each row as the line that a team would write."""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Final
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+from pyspark.sql.types import BinaryType
+
+from pipeline.audit.reading.effects import Attributes
+from pipeline.audit.reading.places import as_argument, readable
+
+LINES: Final = "path string, line string, problem string"
+
+
+def lines_of(spark: SparkSession, paths: Sequence[str], named: Attributes | None) -> DataFrame:
+    """The rows of files as lines of JSON, or why a file was not read: the columns are `LINES`.
+
+    Each file is read by itself, and whole before anything is made of it, so that one that is broken
+    costs no other its rows.
+    """
+    return reduce(DataFrame.union, (_lines(spark, path, named) for path in paths))
+
+
+def _lines(spark: SparkSession, path: str, named: Attributes | None) -> DataFrame:
+    problem = "attributes_unknown"
+    if named is not None and named.time is not None:
+        try:
+            table = spark.read.parquet(as_argument(readable(path)))
+            there = {one.name: one.dataType for one in table.schema}
+            wanted = [name for name in dict.fromkeys((named.key, named.time, named.own_id))
+                      if name in there]  # fmt: skip
+            problem = (
+                "missing_column" if not {named.key, named.time} <= there.keys()
+                else "wrong_type" if any(isinstance(there[name], BinaryType) for name in wanted)
+                else ""
+            )  # fmt: skip
+            if not problem:
+                columns = [F.col(f"`{name.replace('`', '``')}`") for name in wanted]
+                text = F.to_json(F.struct(*columns), {"ignoreNullFields": "false"})
+                lines = table.select(F.lit(path), text.alias("line"), F.lit(None).cast("string"))
+                lines.agg(F.sum(F.length("line"))).collect()
+                return lines.toDF("path", "line", "problem")
+        except (PySparkException, Py4JError):
+            problem = "unreadable_parquet"
+    return spark.createDataFrame([(path, None, problem)], LINES)
