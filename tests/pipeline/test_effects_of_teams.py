@@ -298,7 +298,7 @@ def test_a_file_of_parquet_that_is_none_takes_no_other_along(read_table: Any) ->
         good,
         bytes(torn),
         b"PAR1",
-        b"",
+        b"order_id,sent_at\n",
         pa.table({"order_id": ["o-1"], "Sent_at": [TIME]}),
         table(pa.array([TIME]), pa.array([b"o-1"])),
         table(pa.array([TIME]), pa.array([{"id": "o-1"}])),

@@ -88,6 +88,11 @@ def test_of_many_days_each_is_seen_and_one_that_cannot_be_judged_is_marked() -> 
     assert "width: 100.0%" in {bar.attributes["style"] for bar in of_days}
 
 
+def test_what_changes_no_answer_is_told_beside_it() -> None:
+    said = "Items of the effects table without sent <at>, which are taken for no effects: 2."
+    assert said in words(html(summaries.all_good() | {"notes": [said]}))
+
+
 def test_whatever_somebody_outside_wrote_is_text() -> None:
     page, elements = html(summaries.hostile()), parsed("hostile")
     shown = [flat(e.text) for e in elements.by_tag("bdi")]
