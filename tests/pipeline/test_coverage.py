@@ -9,13 +9,13 @@ from pyspark.sql import Row, SparkSession
 from pipeline.audit.horizon import Horizon
 from pipeline.audit.judging.verdicts import Coverage, judged, per_message
 from pipeline.audit.reading.streams import REFUSED, STREAMS, Code
-from pipeline.audit.times import DAY_MS, midnight
+from pipeline.audit.times import DAY_MS, Interval, midnight
 
 DAY: Final = date(2026, 1, 31)
 NEXT: Final = DAY + timedelta(days=1)
 NOON: Final = midnight(DAY) + DAY_MS // 2
 OVER: Final = midnight(NEXT)
-NONE: Final = {stream: [] for stream in STREAMS}
+NONE: Final[dict[str, list[Interval]]] = {stream: [] for stream in STREAMS}
 WHOLE: Final = Coverage(
     DAY - timedelta(days=200), NEXT, NONE, NONE, NONE, {"executions": DAY, "sent": DAY},
     rows=False, by_executions=False,
@@ -37,7 +37,7 @@ def unread(stream: str, day: date = DAY) -> Coverage:
 
 
 WORD: Final = replace(without("effects"), by_executions=True)
-LONG: Final = replace(WHOLE, began=WHOLE.began | {"executions": DAY - timedelta(days=91)})
+LONG: Final = replace(WHOLE, began={"executions": DAY - timedelta(days=91)})
 RESTORED: Final = replace(NOW, silence=NOON)
 MORNING: Final = replace(NOW, over=midnight(DAY))
 STARTED, FAILED, DONE = Code.STARTED, Code.CLOSED_FAILED, Code.CLOSED_PERFORMED
