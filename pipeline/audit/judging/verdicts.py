@@ -177,7 +177,6 @@ def per_message(rows: DataFrame, days: Interval | None) -> DataFrame:
         "execution_records": execution,
         "effect_records": effect,
         "dead_letter_records": dead_letter,
-        "quarantined": code == Code.QUARANTINED,
     }
     numbers = {
         "first_at": F.min(at),
@@ -226,7 +225,7 @@ def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: 
         _time("delivered_first").alias("first_delivery_at"),
         _time("delivered_last").alias("last_delivery_at"),
         _time("effect_at").alias("effect_at"),
-        *("touched", "failed", "quarantined"),
+        *("touched", "failed"),
         unresolved().alias("unresolved"),
         (_unsent(coverage, grace_ms) & col("settled")).alias("unsent"),
         ((col("effect_records") > 0) & col("effect_low").isNull()).alias("unrepeatable"),

@@ -15,7 +15,7 @@ from pipeline.audit.reading.listing import File, is_parquet
 from pipeline.audit.reading.parquet import lines_of
 from pipeline.audit.reading.places import HERE, as_argument
 from pipeline.audit.reading.records import COLUMNS, Row, rows_of, rows_of_line
-from pipeline.audit.reading.streams import Code, codes_of
+from pipeline.audit.reading.streams import codes_of
 from pipeline.audit.times import Interval, day_of, end_of, midnight
 
 if TYPE_CHECKING:
@@ -102,17 +102,15 @@ def before(rows: DataFrame, moment: int) -> DataFrame:
 def narrow(rows: DataFrame, days: Interval | None) -> DataFrame:
     """What the aggregate needs, numbers but for the id.
 
-    A record without a message id counts on the days asked for only. A quarantined line has no time:
-    it counts if its folder is one of these days' or a later one, for it may be late. `late` says
-    that a record of an earlier day lies in the folder of one of these.
+    A record without a message id counts on the days asked for only. `late` says that a record of an
+    earlier day lies in the folder of one of these.
     """
     needed = ("message_id", "at", "code", "identity")
     if days is None:
         return rows.select(*needed)
     (since, until), at, folder = days, F.col("at"), F.col("folder")
-    unread = (F.col("code") == Code.QUARANTINED) & (folder >= since.isoformat())
     in_folders = folder.between(since.isoformat(), until.isoformat())
-    return rows.where(F.col("message_id").isNotNull() | is_of(days) | unread).select(
+    return rows.where(F.col("message_id").isNotNull() | is_of(days)).select(
         *needed, ((at < midnight(since)) & in_folders).alias("late")
     )
 

@@ -1,0 +1,119 @@
+"""What is judged where a stream is missing or could not be read, and by whose word."""
+
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Final
+
+from pyspark.sql import Row, SparkSession
+
+from pipeline.audit.horizon import Horizon
+from pipeline.audit.judging.verdicts import Coverage, judged, per_message
+from pipeline.audit.reading.streams import REFUSED, STREAMS, Code
+from pipeline.audit.times import DAY_MS, Interval, midnight
+
+DAY: Final = date(2026, 1, 31)
+NEXT: Final = DAY + timedelta(days=1)
+NOON: Final = midnight(DAY) + DAY_MS // 2
+OVER: Final = midnight(NEXT)
+NONE: Final[dict[str, list[Interval]]] = {stream: [] for stream in STREAMS}
+WHOLE: Final = Coverage(
+    DAY - timedelta(days=200), NEXT, NONE, NONE, NONE, {"executions": DAY, "sent": DAY},
+    rows=False, by_executions=False,
+)  # fmt: skip
+ROWS: Final = replace(WHOLE, rows=True)
+NOW: Final = Horizon(OVER, OVER, OVER)
+THEN: Final = replace(NOW, as_of=OVER)
+
+
+def without(*streams: str) -> Coverage:
+    """Streams that are missing on the day."""
+    missing = NONE | {stream: [(DAY, DAY)] for stream in streams}
+    return replace(WHOLE, missing=missing, apart=missing)
+
+
+def unread(stream: str, day: date = DAY) -> Coverage:
+    """Of a stream, something of a day could not be read."""
+    return replace(WHOLE, unread=NONE | {stream: [(day, day)]})
+
+
+WORD: Final = replace(without("effects"), by_executions=True)
+LONG: Final = replace(WHOLE, began={"executions": DAY - timedelta(days=91)})
+RESTORED: Final = replace(NOW, silence=NOON)
+MORNING: Final = replace(NOW, over=midnight(DAY))
+STARTED, FAILED, DONE = Code.STARTED, Code.CLOSED_FAILED, Code.CLOSED_PERFORMED
+OLD: Final = 15  # days ago
+
+CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
+    "started, and no more": (WHOLE, NOW, [STARTED], ("lost", True)),
+    "its day not over": (WHOLE, MORNING, [STARTED, FAILED], ("in_flight", True)),
+    "failing, its day not over": (WHOLE, MORNING, [Code.FAILED], ("in_flight", True)),
+    "failing, given up": (WHOLE, NOW, [Code.FAILED], ("refused", True)),
+    "silent by files that are older": (WHOLE, RESTORED, [STARTED], ("in_flight", False)),
+    "no executions": (without("executions"), NOW, [STARTED], ("in_flight", False)),
+    "no deliveries": (without("deliveries"), NOW, [Code.SENT], ("in_flight", False)),
+    "deliveries unread": (unread("deliveries"), NOW, [Code.SENT], ("in_flight", False)),
+    "deliveries unread a day later": (
+        unread("deliveries", NEXT), NOW, [Code.SENT], ("in_flight", False)
+    ),
+    "executions unread": (unread("executions"), NOW, [STARTED], ("in_flight", False)),
+    "effects unread": (unread("effects"), NOW, [STARTED, FAILED], ("in_flight", False)),
+    "failed, deliveries unread": (unread("deliveries"), NOW, [STARTED, FAILED], ("lost", True)),
+    "no effects, done": (without("effects"), NOW, [STARTED, DONE], ("performed_once", False)),
+    "no effects, done today": (
+        without("effects"), MORNING, [STARTED, DONE], ("in_flight", True)
+    ),
+    "no effects, one": (without("effects"), NOW, [STARTED, Code.EFFECT], ("performed_once", False)),
+    "no effects, rejected": (
+        without("effects"), NOW, [STARTED, Code.CLOSED_REJECTED], ("rejected", True)
+    ),
+    "no effects, waits": (
+        without("effects"), NOW, [STARTED, Code.POSTED], ("awaiting_decision", True)
+    ),
+    "by its word, done": (WORD, NOW, [STARTED, DONE], ("performed_once", True)),
+    "by its word, done today": (WORD, MORNING, [STARTED, DONE], ("performed_once", True)),
+    "by its word, failed": (WORD, NOW, [STARTED, FAILED], ("in_flight", False)),
+    "by its word, silent": (WORD, NOW, [STARTED], ("lost", True)),
+    "by its word, where effects are": (
+        replace(WHOLE, by_executions=True), NOW, [STARTED, DONE], ("lost", True)
+    ),
+    "asked for, unread": (unread("deliveries"), NOW, [Code.EFFECT], ("performed_once", False)),
+    "asked for by none": (WHOLE, NOW, [Code.EFFECT], ("contradiction", True)),
+    "suppressed alone": (WHOLE, NOW, [Code.SUPPRESSED], ("in_flight", True)),
+    "suppressed, its execution long ago": (LONG, NOW, [Code.SUPPRESSED], ("in_flight", False)),
+    "a row's letter": (ROWS, NOW, [Code.ROW_DEAD_LETTER], ("awaiting_decision", True)),
+    "no row": (ROWS, NOW, [STARTED], ("lost", True)),
+    "no row at an earlier moment": (ROWS, THEN, [STARTED], ("in_flight", False)),
+    "a row in progress": (ROWS, NOW, [Code.ROW_IN_PROGRESS], ("in_flight", True)),
+    "refused": (WHOLE, NOW, [REFUSED["too_large"]], ("refused", True)),
+}  # fmt: skip
+"""What there was of the records, up to when, a message's codes, and what is right of it."""
+CHECK: Final = "actonce-check-1"
+MORE: Final = {
+    "old": (ROWS, NOW, [Code.ROW_IN_PROGRESS, Code.FAILED], ("lost", True)),
+    CHECK: (WHOLE, NOW, [Code.EFFECT], ("effect_check", True)),
+    f"{CHECK}2": (unread("executions"), NOW, [Code.EFFECT], ("performed_once", False)),
+}
+"""What there is about a message's id, or its time."""
+
+
+def test_what_was_not_seen_is_not_guessed(spark: SparkSession) -> None:
+    cases, old = CASES | MORE, NOON - OLD * DAY_MS
+    records = [
+        (key, (old if key == "old" else NOON) + number, int(code), 1)
+        for key, (_, _, codes, _) in cases.items()
+        for number, code in enumerate(codes)
+    ]
+    names = "message_id string, at bigint, code int, identity bigint"
+    numbers = per_message(spark.createDataFrame(records, names).coalesce(1), None)
+    of = {row["message_id"]: row for row in numbers.collect()}
+    together: dict[str, list[str]] = {}  # each plan costs more than its messages
+    for key, (coverage, horizon, *_) in cases.items():
+        together.setdefault(repr((coverage, horizon)), []).append(key)
+    found: list[Row] = []
+    for keys in together.values():
+        coverage, horizon, *_ = cases[keys[0]]
+        messages = spark.createDataFrame([of[key] for key in keys], numbers.schema).coalesce(1)
+        found += judged(messages, coverage, horizon, 900_000).collect()
+    assert {row["message_id"]: (row["verdict"], row["judged"]) for row in found} == {
+        key: right for key, (*_, right) in cases.items()
+    }
