@@ -486,7 +486,7 @@ def _counted(rows: DataFrame) -> dict[date, DayCounts]:
     unknown = (is_sqs_id() & code.isin(Code.SENT, Code.FAILED)) | (
         is_hash() & code.isin(*executions)
     )
-    midnight = F.unix_date(F.col("folder").cast("date")) * DAY_MS
+    midnight = F.unix_date(F.col("folder").cast("date")).cast("bigint") * DAY_MS
     of_kinds = [F.when(source.startswith(f"{kind} "), source) for kind in KINDS]
     sources = F.array(*(end(one) for one in of_kinds for end in (F.min, F.max)))
     numbers = {
