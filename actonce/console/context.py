@@ -17,7 +17,7 @@ from actonce.messages.filters import Listing, Narrowing
 from actonce.messages.message_summary import BROKEN_OFF, REDRIVEN_FOR
 from actonce.messages.newest import Newest
 from actonce.messages.own_effects import OwnEffects
-from actonce.messages.recent import MOST_KEPT, EndedMessages, Recent, page
+from actonce.messages.recent import EndedMessages, Recent, page
 from actonce.messages.unstarted import Unstarted
 from actonce.messages.unstarted import look as look_at_unstarted
 from actonce.operate.status import status
@@ -114,7 +114,7 @@ class Context:
         self.letters = QueueCache(self._read_letters)
         self.unstarted = QueueCache(self._read_unstarted)
         self.counts = Cache(self._count, COUNTS_SECONDS)
-        self.ended: EndedMessages = Newest(MOST_KEPT)
+        self.ended = EndedMessages()
         self.status = Cache(
             lambda: status(stack, datetime.now(UTC), audit, self.ended), STATUS_SECONDS
         )

@@ -108,9 +108,20 @@ class Page:
     read_in_part: bool = False
 
 
-EndedMessages = Newest[tuple[str, datetime | None], Recent]
-"""Messages that have ended, by name and end, with their states, which do not change: each is looked
-up once. A message that is redriven ends again, at another time."""
+class EndedMessages:
+    """What does not change of messages that have ended: each is looked up once.
+
+    A message that is redriven ends again, at another time.
+
+    Attributes:
+        states: the message with its state, by its execution's name and end.
+        letters: when it posted the dead letter that nobody answered (None: it posted none), by its
+            execution's ARN and end.
+    """
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self.states: Newest[tuple[str, datetime], Recent] = Newest(most)
+        self.letters: Newest[tuple[str, datetime], datetime | None] = Newest(most)
 
 
 def page(  # noqa: PLR0913 - which of all, and what is known of them
@@ -149,7 +160,7 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
     # One more, which tells whether there are more; of a time the others are passed over, as many
     # with each call as there can be.
     arguments["maxResults"] = min(limit + 1, MOST_NAMES) if until is None else MOST_NAMES
-    known = Newest(MOST_KEPT) if known is None else known
+    known = known or EndedMessages()
     messages: list[Recent] = []
     looked_at = 0
     while True:
@@ -230,7 +241,7 @@ def _whole(stack: Stack, known: EndedMessages, found: list[Recent]) -> list[Rece
     _ = stack.stepfunctions  # made here: clients may be shared by threads, not made by them
 
     def whole(one: Recent) -> Recent:
-        if (before := known.get((one.name, one.ended))) is not None:
+        if one.ended and (before := known.states.get((one.name, one.ended))) is not None:
             return before
         # Of one that failed only its error tells whether a person had rejected it.
         state = "ended" if one.status == "FAILED" else state_of_execution(one.status)
@@ -248,7 +259,7 @@ def _whole(stack: Stack, known: EndedMessages, found: list[Recent]) -> list[Rece
             state=_state(stack, execution),
         )
         if one.ended and execution.status == one.status:
-            known[one.name, one.ended] = looked_up
+            known.states[one.name, one.ended] = looked_up
         return looked_up
 
     with ThreadPoolExecutor(8, thread_name_prefix="recent") as threads:

@@ -271,9 +271,16 @@ def _executions(
         for one in ("FAILED", "TIMED_OUT")
     ]
     looked_at = [one for each in pages for one in each.messages]
-    failed = [stack.execution_arn(one.name) for one in looked_at if one.state in BROKEN_OFF]
-    stopped = [one["executionArn"] for one in aborted[: min(continued, MOST_LOOKED_UP)]]
-    posted = [_letter_posted_at(stack, one) for one in stopped + failed if letters()]
+    failed = [
+        (stack.execution_arn(one.name), one.ended or one.since)
+        for one in looked_at
+        if one.state in BROKEN_OFF
+    ]
+    stopped = [
+        (one["executionArn"], one["stopDate"]) for one in aborted[: min(continued, MOST_LOOKED_UP)]
+    ]
+    known = known or EndedMessages()
+    posted = [_letter_posted_at(stack, known, one) for one in stopped + failed if letters()]
     ended = sum(at is not None and at >= since for at in posted)  # what SQS has not dropped
     is_more = any(one.cursor for one in pages)
     if (is_more or more_aborted or len(stopped) < continued) and not more:
@@ -289,13 +296,18 @@ def _executions(
     )
 
 
-def _letter_posted_at(stack: Stack, execution_arn: str) -> datetime | None:
+def _letter_posted_at(
+    stack: Stack, known: EndedMessages, ended: tuple[str, datetime]
+) -> datetime | None:
     """When an execution that has ended posted the letter that it left; None: none is known."""
-    try:
-        stays = dead_letter_stays(read_events(stack.stepfunctions, execution_arn))
-    except ClientError:
-        return None
-    return stays[-1].posted_at if stays and not stays[-1].decision else None
+    if ended not in known.letters:
+        try:
+            stays = dead_letter_stays(read_events(stack.stepfunctions, ended[0]))
+        except ClientError:
+            return None
+        is_left = bool(stays) and not stays[-1].decision
+        known.letters[ended] = stays[-1].posted_at if is_left else None
+    return known.letters[ended]
 
 
 _STARTED_WITHIN = timedelta(seconds=5)

@@ -4,8 +4,9 @@
 
 Makes seeded days of JSON Lines and audits the last of them: alone in its folder, with the cached
 days before it, and from all days' records. Each time `actonce audit` runs from its start to its
-page, in its own process; the CPU seconds are those of all its processes. An audit with cached days
-must give the same rows as one from the records; otherwise the exit status is 1.
+page, in its own process; the CPU seconds are those of all its processes. Beside it a PySpark
+session starts, counts the lines of the day alone, and ends. An audit with cached days must give the
+same rows as one from the records; otherwise the exit status is 1.
 """
 
 import contextlib
@@ -71,6 +72,26 @@ def audited(root: Path, out: Path, day: str, *more: str) -> dict[str, Any]:
     return {"read": json.loads(ran.stdout)["read"]["days_read"], "cpu": round(cpu, 1)}
 
 
+_COUNT_LINES = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[*]").getOrCreate()
+print(spark.read.option("recursiveFileLookup", "true").text(sys.argv[1]).count())
+"""
+
+
+def counted(root: Path) -> dict[str, Any]:
+    """Measure what Spark takes to count the lines of records.
+
+    Raises:
+        SystemExit: it failed.
+    """
+    ran, cpu = _cpu_of([sys.executable, "-c", _COUNT_LINES, str(root)])
+    if ran.returncode:
+        raise SystemExit(ran.stderr)
+    return {"lines": int(ran.stdout), "cpu": round(cpu, 1)}
+
+
 def rows_of(out: Path, day: str) -> pa.Table:
     """The rows of a day, by message."""
     table = ds.dataset(out / "messages" / f"day={day}", exclude_invalid_files=True).to_table()
@@ -99,6 +120,7 @@ def main(
         for _ in range(runs):
             only = place / "out-alone"
             shutil.rmtree(only, ignore_errors=True)
+            nights.append({"days": 1, "way": "lines counted"} | counted(alone))
             nights.append({"days": 1, "way": "alone"} | audited(alone, only, last))
             for count in counts:
                 reach = ("--reach", str(count - 1))

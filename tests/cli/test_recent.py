@@ -8,7 +8,6 @@ import pytest
 from botocore.stub import ANY, Stubber
 
 from actonce.messages import recent
-from actonce.messages.newest import Newest
 from actonce.messages.recent import whole_day
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
@@ -180,7 +179,7 @@ def test_states_tell_by_hand_from_performed_and_who_is_waited_for(
 
 
 def test_what_has_ended_is_looked_up_once(moto_stack: Stack) -> None:
-    known: recent.EndedMessages = Newest(1)
+    known = recent.EndedMessages(1)
     ended = execution("m-1", 9, 8)
     described = ended | {"output": '{"outcome": "resolved"}'}
     again = execution("m-1", 9, 7)  # redriven, it ended anew
@@ -192,7 +191,7 @@ def test_what_has_ended_is_looked_up_once(moto_stack: Stack) -> None:
             page = recent.page(moto_stack, limit=20, known=known)
             assert [one.state for one in page.messages] == ["resolved"]
         answers.assert_no_pending_responses()
-    assert list(known.values()) == page.messages
+    assert list(known.states.values()) == page.messages
 
 
 def test_of_what_has_failed_and_may_not_be_read_it_is_not_told_that_nobody_had_decided(

@@ -90,7 +90,8 @@ def rules_of(spark: SparkSession, root: Path) -> dict[str, tuple[list[Any], list
     listing = list_records(spark, str(root))
     horizon = horizon_of(Request(str(root), "", as_of=NOW), listing, 0)
     coverage = Coverage.of(listing, {}, by_executions=False)
-    numbers = per_message(narrow(records(spark, listing.files), None), None)
+    effects = Attributes.of_output(EFFECTS)
+    numbers = per_message(narrow(records(spark, listing.files, effects), None), None)
     found = facts_of(numbers, coverage, horizon, in_ms(EPOCH + GRACE)).select(
         "message_id",
         F.array(*(rule.condition for rule in rules())).alias("rules"),

@@ -179,9 +179,8 @@ class Client:
         """Wait until nothing is under way, and what is read after it has been read."""
         self.context.jobs.wait(60)
         assert all(job.state == "ended" for job in self.context.jobs.all())
-        for queue in (self.context.letters, self.context.unstarted):
-            queue.wait(60)
-            assert queue.state().reading is None
+        queues = self.context.letters, self.context.unstarted
+        wait_until(lambda: all(one.state().reading is None for one in queues))
 
 
 def _read(queue: QueueCache[Any]) -> QueueListing[Any]:
