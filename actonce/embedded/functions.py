@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -102,29 +103,36 @@ def kill(state: State) -> int:
 
     It waits some seconds until they are dead, so that the next call goes to a new process.
     """
-    killed = _of_functions(state)
+    killed = {
+        pid
+        for pid, group, status, command in _processes()
+        if group == state.pid
+        and not status.startswith("Z")
+        # A fork ends with its `enter` process.
+        and ("function_processes.py enter" in command or command.endswith("/_worker.js"))
+    }
     for pid in killed:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + _DYING_SECONDS
-    while killed & _of_functions(state) and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        left = (status for pid, _, status, _ in _processes() if pid in killed)
+        # A zombie of which threads (`l`) still end, as Node's do, is alive for its parent, which
+        # would hand it the next call.
+        if all(status.startswith("Z") and "l" not in status for status in left):
+            break
         time.sleep(0.01)
     return len(killed)
 
 
-def _of_functions(state: State) -> set[int]:
-    """Process ids of the functions' living processes; a fork ends with its `enter` process."""
+def _processes() -> Iterator[tuple[int, int, str, str]]:
+    """Of each process here its id, its group's, ps's letters for its state, and its words."""
     listing = subprocess.run(
         ["ps", "-ww", "-eo", "pid=,pgid=,stat=,command="],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    lines = (line.split(maxsplit=3) for line in listing.splitlines())
-    return {
-        int(pid)
-        for pid, group, status, command in lines
-        if int(group) == state.pid
-        and not status.startswith("Z")
-        and ("function_processes.py enter" in command or command.endswith("/_worker.js"))
-    }
+    for line in listing.splitlines():
+        pid, group, status, command = line.split(maxsplit=3)
+        yield int(pid), int(group), status, command

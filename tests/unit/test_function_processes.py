@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from actonce.embedded import function_processes, lambda_runtime
+from actonce.embedded import function_processes, functions, lambda_runtime
+from actonce.stack.embedded_folder import State
 from tests.embedded.waiting import wait_until
 
 # In the place of Lambda's runtime client: no Lambda is asked for work here.
@@ -172,3 +173,24 @@ def test_the_answer_comes_after_the_lines_are_read(
 
     wait_until(lambda: told(tmp_path, "one") == {"unread": 0})
     process.kill()
+
+
+def test_whoever_kills_waits_for_the_last_thread_of_a_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Until then its parent takes it for alive, and would hand it the next call."""
+    listings = [
+        "11 7 Sl node /tmp/a/_worker.js\n12 8 Sl node /tmp/b/_worker.js\n13 7 S python server\n",
+        "11 7 Zl [node] <defunct>\n",
+        "11 7 Z [node] <defunct>\n",
+        "",
+    ]
+    killed: list[int] = []
+
+    def listed(*_: object, **__: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess([], 0, stdout=listings.pop(0))
+
+    monkeypatch.setattr(subprocess, "run", listed)
+    monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
+    assert functions.kill(State(pid=7, port=1, parameters={})) == 1
+    assert (killed, listings) == ([11], [""])
