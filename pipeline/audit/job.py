@@ -113,9 +113,9 @@ def audit(
                     say,
                 )
                 _check_one_stack(cache.sources(all_days(*span)))
-                _check_effects_have_times(cache, request, span)
                 counts = [manifest.counts for manifest in cache.days.values()]
                 horizon = horizon_of(request, listing, began, counts)
+                _check_effects_have_times(cache, request, span, horizon)
                 result = _Audit(spark, request, listing, span, cache, horizon, told).summary()
                 _write_summary(spark, request, result)
                 cache.close(_over(span, horizon))
@@ -178,10 +178,14 @@ def _check_one_stack(sources: Mapping[str, date]) -> None:
             )
 
 
-def _check_effects_have_times(cache: Cache, request: Request, span: Interval) -> None:
+def _check_effects_have_times(
+    cache: Cache, request: Request, span: Interval, horizon: Horizon
+) -> None:
     for day in all_days(*span):
+        if request.effects is None or end_of(day) > horizon.over:
+            return  # nothing is called missing of it, and its effects may be exported later
         of_day = cache.days[day].counts if day in cache.days else DayCounts()
-        if request.effects and of_day.of_others and of_day.performed and not of_day.effects:
+        if of_day.of_others and of_day.performed and not of_day.effects:
             raise CannotAudit(
                 f"Of the effects of {day} nothing has {request.effects.time} "
                 f"({of_day.of_others:,} without it), while executions say that they performed "

@@ -212,6 +212,9 @@ def test_a_time_that_no_item_has_makes_no_message_lost(spark: SparkSession, tmp_
     with pytest.raises(CannotAudit, match=f"Of the effects of {DAY} nothing has sentat "):
         audited(spark, root, effects="order_id,sentat")
     assert not (root / "audit" / "messages").exists()
+    # Of a day that is not over nothing is called missing, and its effects may be exported later.
+    early = audited(spark, root, effects="order_id,sentat", as_of=at(36_000))
+    assert (early["verdicts"]["in_flight"], early["verdicts"]["lost"]) == (1, 0)
     # What was read by other names is read again.
     assert audited(spark, root, effects=OF_SHOP)["exit_status"] == 0
 
