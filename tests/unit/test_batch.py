@@ -148,15 +148,15 @@ def test_nothing_is_at_work_when_a_batch_is_left_by_an_error(
             raise RuntimeError("can't start new thread")
         start(thread)
 
-    monkeypatch.setattr(batch.logger, "info", write_line)
-    monkeypatch.setattr(threading.Thread, "start", start_thread)
     event = {"Records": [record(number) for number in order]}
     left_by_error = Batch(handle, Sqs(), "url")  # type: ignore[arg-type] # as far as it is called
-    with pytest.raises((MemoryError, RuntimeError)):
-        left_by_error.handle(event)
+    with monkeypatch.context() as once:
+        once.setattr(batch.logger, "info", write_line)
+        once.setattr(threading.Thread, "start", start_thread)
+        with pytest.raises((MemoryError, RuntimeError)):
+            left_by_error.handle(event)
     is_left.set()
     assert at_work_then == [False]
-    monkeypatch.undo()
     assert left_by_error.handle(event) == {"batchItemFailures": []}
 
 
