@@ -82,7 +82,7 @@ def _described(request: Mapping[str, Any]) -> str:
         return " and ".join(map(_described, inner))
     if "Updates" in request:
         return ", ".join(f"{one['Action']} {one.get('Name')}" for one in request["Updates"])
-    for name in ("QueueUrl", "name", "DurableExecutionName"):
+    for name in ("QueueUrl", "name"):
         if name in request:
             return str(request[name])
     text = f"{request.get('TableName')} {row(request.get('Key') or request.get('Item') or {})}"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -18,7 +18,6 @@ from actonce_core.effect import Effect, NotPerformed, Rejected, answer
 from actonce_core.invoked_effect import InvokedEffect
 from lab.conformance import machine
 from lab.conformance.clients import Client
-from lab.conformance.durable import DurableFunctions
 from lab.conformance.dynamodb import DynamoDB
 from lab.conformance.effects import (
     EFFECTS_TABLE,
@@ -230,14 +229,10 @@ class SimulatedStack:
         self.executions.check = self._check
         self.executions.happened = self.happened
         self.executions.version = self.version
-        self.durable = DurableFunctions(
-            world, partial(self.output.keep, UNSTARTED), CONSUMER_TIMEOUT
-        )
         self.dynamodb: Any = Client(world, self.tables)
         self.sqs: Any = Client(world, self.output)
         self.requests: Any = Client(world, self.queue)
         self.stepfunctions: Any = Client(world, self.executions)
-        self.lambda_: Any = Client(world, self.durable)
         self.sent: list[tuple[str | None, Any]] = []
         self.wall_offsets: tuple[int, ...] = (0,)
         self.lateness: Lateness = {
@@ -258,7 +253,6 @@ class SimulatedStack:
             self.tables,
             self.queue,
             self.executions,
-            self.durable,
         ]
 
     @property

@@ -33,9 +33,6 @@ LONG = (
     "ledger-fenced",
     "powertools",
     "powertools-best",
-    "durable",
-    "durable-at-most-once",
-    "durable-found",
 )
 """Ways that the long tests walk; the others, `make test-table`."""
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from lab.conformance.simulated_stack import Way
-from lab.conformance.ways.durable import DURABLE_WAYS
 from lab.conformance.ways.locks import (
     DECORATED,
     INVOKING_WAYS,
@@ -33,7 +32,6 @@ WAYS = (
     FIFO_ALONE,
     POWERTOOLS,
     POWERTOOLS_BEST,
-    *DURABLE_WAYS,
     STEP_FUNCTIONS,
     _on_fifo(STEP_FUNCTIONS),
     LEDGER_WAY,
