@@ -5,7 +5,6 @@ reads by them (`actonce_core`).
 """
 
 import csv
-import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,23 +21,11 @@ MESSAGE_ID = "message_id"
 _NONCHARACTERS = re.compile("[\ufffe\uffff]")
 
 
+_NOTHING = frozenset({"\\N", "NULL", "NA", "NaN"})
+
+
 class BadRow(ValueError):
     """A row that is no message; the text says why, and quotes no value."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowMessage:
-    """The message of a row.
-
-    Attributes:
-        message_id: what the starter will read out of the body.
-        fingerprint: SHA-256 of the body's canonical JSON, 64 hex digits, as the starter takes it.
-        body: canonical JSON of the row, with `message_id`.
-    """
-
-    message_id: str
-    fingerprint: str
-    body: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +78,8 @@ class Selection:
                 f"leave it out with --leave-out {MESSAGE_ID}, or take it as the id."
             )
 
-    def message(self, row: dict[str, Any]) -> RowMessage:
-        """The row's message.
+    def message(self, row: dict[str, Any]) -> tuple[str, str]:
+        """The row's message id, and the body that is sent: the same only if the content is.
 
         Raises:
             BadRow: the starter would refuse it: it has no id, or is too large for an execution.
@@ -100,6 +87,8 @@ class Selection:
         message_id = self._id(row)
         if wrong := unusable_id(message_id):
             raise BadRow(f"Its message id {wrong}.")
+        if message_id in _NOTHING:
+            raise BadRow(f"It has no message id: {message_id} is what exporters write for none.")
         body = row
         for field in self.leave_out:
             body = _without(body, field)
@@ -110,7 +99,7 @@ class Selection:
         sent = _NONCHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
         if beyond := too_large(execution_input(message_id, sent)):
             raise BadRow(beyond)
-        return RowMessage(message_id, hashlib.sha256(text.encode("utf-8")).hexdigest(), sent)
+        return message_id, sent
 
     def _id(self, row: dict[str, Any]) -> str:
         parts = [_id_part(field, _find(row, field)) for field in self.message_id]
