@@ -64,9 +64,9 @@ def backfill(
         return spark_session("actonce backfill")
 
     started = time.monotonic()
-    folder = to or Path(f"{archive.rstrip('/').removeprefix('file:')}.backfill")
-    if "://" in archive and to is None:
-        raise WrongUse("An archive elsewhere needs --to DIR.")
+    if to is None and "://" in archive:
+        raise WrongUse("An archive that is a URI needs --to DIR.")
+    folder = to or Path(f"{Path(archive).absolute()}.backfill")
     try:
         with ended_together():
             selection = Selection.of_options(message_id, leave_out)

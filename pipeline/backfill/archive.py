@@ -108,8 +108,11 @@ def fields_of(raw: bytes | None, header: Header) -> dict[str, Any] | None:
     Raises:
         BadRow: it cannot be read, or is None, for it is longer than `LONGEST_LINE`.
     """
-    if raw is None:
-        raise BadRow(f"The line has more than {LONGEST_LINE:,} bytes.")
+    if raw is None:  # of CSV nobody has looked how it ends
+        kind = BadRow if header is None else OpenQuote
+        raise kind(f"The line has more than {LONGEST_LINE:,} bytes.")
+    if header is not None and raw.count(b'"') % 2:
+        raise OpenQuote("It ends within a quoted field, and a row has to be one line.")
     try:
         text = raw.decode("utf-8").removesuffix("\r")
     except UnicodeDecodeError as error:
@@ -143,10 +146,8 @@ def _values(text: str) -> list[str]:
         raise BadRow("It has a carriage return in it, which may end a row.")
     if '"' not in text:
         return text.split(",")
-    if text.count('"') % 2:
-        raise OpenQuote("It ends within a quoted field, and a row has to be one line.")
     if not _CSV_LINE.fullmatch(text):
-        raise BadRow("It is not CSV: a quote stands within a field, and not twice.")
+        raise BadRow("It is not CSV: a quote stands alone within a field.")
     csv.field_size_limit(LONGEST_LINE)
     return next(csv.reader([text], strict=True))
 

@@ -80,7 +80,7 @@ def make(
 
     Args:
         archive: a file or a folder, a path or a URI.
-        sync_folder: puts what a folder holds on the disk.
+        sync_folder: puts a file, or the names that a folder holds, on the disk.
 
     Raises:
         WrongRequest: the archive or the selection cannot be read, or there is something in the
@@ -219,7 +219,9 @@ def _placed(spark: SparkSession, written: DataFrame, files: Sequence[File]) -> D
         places += [(number, *one, files[number].name, *firsts) for one in before.items()]
     table = F.broadcast(spark.createDataFrame(places, _PLACES))
     its_line = (F.col("position") + F.col("before")).alias("line")
-    behind = F.format_string("It comes after line %d, which ends within a quoted field.", "opened")
+    behind = F.format_string(
+        "It comes after line %d, which does not end where a row does.", "opened"
+    )
     problem = F.coalesce("problem", F.when(its_line > F.col("opened"), behind)).alias("problem")
     return (
         written.where(~F.col("mark").eqNullSafe(_BLANK))
@@ -266,9 +268,7 @@ def _write(rows: DataFrame, to: Path) -> Counts:
         raise BackfillFailed(f"Of {total:,} rows {sum(lines):,} were written: send nothing of it.")
     shutil.rmtree(to / "duplicates")
     counts = Counts(total, *lines)
-    with (to / "counts.json").open("w") as file:
-        print(json.dumps(asdict(counts)), file=file, flush=True)
-        os.fsync(file.fileno())
+    (to / "counts.json").write_text(f"{json.dumps(asdict(counts))}\n")
     return counts
 
 

@@ -6,7 +6,7 @@ reads by them (`actonce_core`).
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,7 @@ MESSAGE_ID = "message_id"
 
 # JSON may have them raw; SQS does not take them (SendMessage, API reference).
 _NONCHARACTERS = re.compile("[\ufffe\uffff]")
-
-
-_NOTHING = frozenset({"\\N", "NULL", "NA", "NaN"})
+_NOTHING = frozenset({"\\N", "NULL", "NA", "NaN"})  # as exporters write it
 
 
 class BadRow(ValueError):
@@ -55,21 +53,20 @@ class Selection:
             raise WrongRequest("--message-id names no field.")
         return selection
 
-    def check_columns(self, file: str, columns: Iterable[str]) -> None:
+    def check_columns(self, file: str, columns: Sequence[str]) -> None:
         """Check that a CSV file has what is asked for.
 
         Raises:
             WrongRequest: a column is not there, or stands twice, or `message_id` would be lost.
         """
-        columns = list(columns)
-        twice = sorted({name for name in columns if columns.count(name) > 1})
-        if twice:
-            raise WrongRequest(f"{file}: the column {twice[0]!r} stands twice in the first line.")
+        for name in columns:
+            if columns.count(name) > 1:
+                raise WrongRequest(f"{file}: the column {name!r} stands twice in the first line.")
         for field in self.message_id + self.leave_out:
             if field not in columns:
+                has = ", ".join(columns)
                 raise WrongRequest(
-                    f"{file} has no column {field!r}, which is asked for; it has "
-                    f"{', '.join(columns)}."
+                    f"{file} has no column {field!r}, which is asked for; it has {has}."
                 )
         taken = MESSAGE_ID in columns and MESSAGE_ID not in self.leave_out
         if taken and self.message_id != (MESSAGE_ID,):
@@ -155,6 +152,4 @@ def _id_part(field: str, value: Any) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise BadRow(
-        f"It has no message id: {field!r} is neither a string that is not empty nor an integer."
-    )
+    raise BadRow(f"It has no message id: {field!r} is neither a filled string nor an integer.")

@@ -30,7 +30,9 @@ Files = dict[str, bytes]
 class Planned:
     """An archive of these files, and the plan that was made of it."""
 
-    def __init__(self, folder: Path, files: Files, selection: Selection = BY_ID) -> None:
+    def __init__(
+        self, folder: Path, files: Files, selection: Selection = BY_ID, uri: str = ""
+    ) -> None:
         for name, content in files.items():
             path = folder / "archive" / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +40,7 @@ class Planned:
         self.folder = folder / "plan"
         self.counts = plan.make(
             lambda: spark_session("tests"),
-            str(folder / "archive"),
+            uri or str(folder / "archive"),
             selection,
             self.folder,
             sync_folder,
@@ -118,10 +120,29 @@ def test_one_file_is_read_by_many_tasks_and_each_line_keeps_its_number(
     assert planned.conflicts[0]["line"] == 3
 
 
+@pytest.mark.skipif(bool(os.environ.get("SPARK_REMOTE")), reason="a client has no Hadoop")
+def test_an_archive_is_read_wherever_hadoop_reaches(tmp_path: Path, spark: SparkSession) -> None:
+    context: Any = spark.sparkContext
+    mounted = "fs.viewfs.mounttable.elsewhere.link./a"
+    context._jsc.hadoopConfiguration().set(mounted, f"file://{tmp_path}/archive")
+    files = {"b/a.csv": b"id\n1\n", "b/b.gz": gzip.compress(b'{"id":2}\n{')}
+    planned = Planned(tmp_path, files, uri="viewfs://elsewhere/a/")
+    assert planned.ids == ["1", "2"]
+    assert [*planned.quarantine] == [("b/b.gz", 2)]
+    (tmp_path / "archive" / "c.csv").write_bytes(gzip.compress(b"id\n"))
+    with pytest.raises(WrongRequest, match=r"c\.csv is gzip: name it so"):
+        plan.make(lambda: spark, "viewfs://elsewhere/a", BY_ID, tmp_path / "new", sync_folder)
+
+
 FAULTS: dict[str, tuple[bytes, int, dict[int, str]]] = {
     "open_quote.csv": (
         b'id,x\n1,a\n2,"b\n3,c\n4"\n5,e\n', 1,
         {3: "ends within a quoted field", 4: "after line 3", 5: "ends within", 6: "after line 3"},
+    ),
+    "open_too.csv": (b'id,x\n6,a\rb"\xff\n7,e\n', 0, {2: "ends within", 3: "after line 2"}),
+    "long.csv": (
+        b"id,x\n8," + b"x" * archives.LONGEST_LINE + b"\n9,e\n", 0,
+        {2: "more than 1,048,576 bytes", 3: "after line 2"},
     ),
     "joined.csv": (
         b"id,x\n11,a\nid,x\n12,b\n\xef\xbb\xbfid,x\nx,id\n", 2,
