@@ -1,4 +1,4 @@
-"""`actonce backfill`: the distinct messages of a historical archive, as a file to send."""
+"""`actonce backfill`: the distinct messages of a historical archive, as a folder to send."""
 
 import shlex
 import time
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def backfill(
     archive: Annotated[
-        Path,
+        str,
         typer.Argument(
-            metavar="ARCHIVE", help="JSON Lines or CSV, plain or .gz: one file or a folder."
+            metavar="ARCHIVE", help="JSON Lines, CSV or Parquet: a file, a folder or a URI."
         ),
     ],
     message_id: Annotated[
@@ -40,11 +40,11 @@ def backfill(
     *,
     json: Json = False,
 ) -> None:
-    """Write the distinct messages of an archive into a file to send.
+    """Write the distinct messages of an archive into a folder to send.
 
-    That is DIR/messages.jsonl, in the archive's order. Duplicates are counted, conflicts (one id,
-    another content) and rows that are no message are listed in DIR with file and line, and the exit
-    status is then 1.
+    That is DIR/messages, in the archive's order. Duplicates are counted, conflicts (one id, another
+    content) and rows that are no message are listed in DIR with file and line, and the exit status
+    is then 1.
 
     Examples:
 
@@ -64,7 +64,9 @@ def backfill(
         return spark_session("actonce backfill")
 
     started = time.monotonic()
-    folder = to or archive.absolute().with_name(f"{archive.absolute().name}.backfill")
+    if to is None and "://" in archive:
+        raise WrongUse("An archive that is a URI needs --to DIR.")
+    folder = to or Path(f"{Path(archive).absolute()}.backfill")
     try:
         with ended_together():
             selection = Selection.of_options(message_id, leave_out)
@@ -82,10 +84,10 @@ def backfill(
         where = shlex.quote(str(folder))
         console.out.print(f"in {seconds:.1f} s. To send them:")
         console.out.print(
-            f"actonce send {shlex.quote(str(folder / 'messages.jsonl'))} --rate 100 "
+            f"actonce send {shlex.quote(str(folder / 'messages'))} --rate 100 "
             f"--record {where} --resume"
         )
-    wrong = {"conflicts.jsonl": counts.conflicts, "quarantine.jsonl": counts.quarantined}
+    wrong = {"conflicts": counts.conflicts, "quarantine": counts.quarantined}
     found = [f"{number:,} in {folder / name}" for name, number in wrong.items() if number]
     if found:
         raise Failed(f"Of {counts.rows:,} rows some are no messages to send: {', '.join(found)}.")

@@ -12,6 +12,7 @@ from typing import IO, Annotated
 import typer
 
 from actonce.cli.options import Json, finite, of_a_stack
+from actonce.queues.folder import opened_folder
 from actonce.queues.sending import (
     BYTE_ORDER_MARK,
     Accepted,
@@ -38,7 +39,10 @@ from actonce_core.message import MessageReader
 
 @of_a_stack(asks=True)
 def send(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines, or - for the input.")],
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="JSON Lines, a folder of them, or - for the input."),
+    ],
     record: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write the sent stream, for the audit, under DIR/sent/."),
@@ -84,7 +88,7 @@ def send(
 
         actonce send requests.jsonl --group body:practice
 
-        actonce send 2016.backfill/messages.jsonl --rate 50 --record 2016.backfill --resume
+        actonce send 2016.backfill/messages --rate 50 --record 2016.backfill --resume
     """
     with _opened(file) as source, contextlib.ExitStack() as opened:
         stack = find_stack(at, changes=True)
@@ -217,7 +221,11 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
             that takes several lines, each of which would be a message.
     """
     try:
-        source = sys.stdin.buffer if file == "-" else Path(file).open("rb")  # noqa: SIM115
+        source: IO[bytes] = (
+            sys.stdin.buffer if file == "-"
+            else opened_folder(Path(file)) if Path(file).is_dir()
+            else Path(file).open("rb")  # noqa: SIM115
+        )  # fmt: skip
         head = source.peek(1) if isinstance(source, io.BufferedReader) else b""
     except OSError as error:
         raise WrongUse(f"{file} cannot be read: {error.strerror}.") from error

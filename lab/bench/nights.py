@@ -33,7 +33,7 @@ from lab.bench.records import EFFECTS, FIRST_DAY, write
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 
 
-def _cpu_of(command: Sequence[str]) -> tuple[subprocess.CompletedProcess[str], float]:
+def cpu_of(command: Sequence[str]) -> tuple[subprocess.CompletedProcess[str], float]:
     """Run a command, wait for all its descendants, and return the CPU seconds of all of them."""
     # A JVM that outlives the command becomes this process's child, so that it can be waited for.
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
@@ -66,7 +66,7 @@ def audited(root: Path, out: Path, day: str, *more: str) -> dict[str, Any]:
         EFFECTS,
         *more,
     ]
-    ran, cpu = _cpu_of(command)
+    ran, cpu = cpu_of(command)
     if ran.returncode == 2:
         raise SystemExit(ran.stderr)
     return {"read": json.loads(ran.stdout)["read"]["days_read"], "cpu": round(cpu, 1)}
@@ -86,7 +86,7 @@ def counted(root: Path) -> dict[str, Any]:
     Raises:
         SystemExit: it failed.
     """
-    ran, cpu = _cpu_of([sys.executable, "-c", _COUNT_LINES, str(root)])
+    ran, cpu = cpu_of([sys.executable, "-c", _COUNT_LINES, str(root)])
     if ran.returncode:
         raise SystemExit(ran.stderr)
     return {"lines": int(ran.stdout), "cpu": round(cpu, 1)}

@@ -4,53 +4,50 @@ The first row of a message id, by file name and then by line, is the message. A 
 same content is a duplicate, one with another content a conflict, as the starter would decide if it
 were sent. Rows that cannot be messages are quarantined.
 
-messages.jsonl    what is to be sent, a body a line, in the archive's order
-conflicts.jsonl   the conflicts, with file and line, and those of the row that is the message
-quarantine.jsonl  what is no message: file, line, reason
-counts.json       how many there are
+messages/     what is to be sent, a body a line, in the archive's order
+conflicts/    the conflicts, with file and line, and those of the row that is the message
+quarantine/   what is no message: file, line, reason
+counts.json   how many there are
 """
 
 import json
 import os
+import re
 import shutil
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.backfill import archive as archives
+from pipeline.backfill.archive import CSV, PARQUET, File, HeaderAgain, OpenQuote
 from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.backfill.rows import BadRow, Selection
 
-_TASKS = 64  # that read files, at most
-_BATCH_ROWS = 1000
-_BATCH_BYTES = 4 * 1024 * 1024
+_ROWS_OF_A_BATCH = "1000"  # each of which may have a megabyte
+_PART_CHARACTERS = 32 * 1024 * 1024
 
-_COLUMNS: dict[str, pa.DataType] = {
-    "file": pa.string(),
-    "line": pa.int64(),
-    "message_id": pa.string(),
-    "fingerprint": pa.string(),
-    "body": pa.string(),
-    "problem": pa.string(),
-}
-_ROWS = pa.schema(_COLUMNS)
-_ROWS_DDL = (
-    "file string, line bigint, message_id string, fingerprint string, body string, problem string"
+_NUMBERS, _TEXTS = ("file", "block", "position"), ("mark", "problem", "message_id", "body")
+_ROWS = pa.schema(
+    [*((name, pa.int64()) for name in _NUMBERS), *((name, pa.string()) for name in _TEXTS)]
 )
+_ROWS_DDL = ", ".join(
+    [f"{name} bigint" for name in _NUMBERS] + [f"{name} string" for name in _TEXTS]
+)
+_PLACES = "file bigint, block bigint, before bigint, name string, header bigint, opened bigint"
+_BLANK, _HEADER, _OPEN = "blank", HeaderAgain.__name__, OpenQuote.__name__
 
-_MESSAGE, _DUPLICATE, _CONFLICT, _QUARANTINED = "mdcq"
-_FILES = {
-    _MESSAGE: "messages.jsonl",
-    _CONFLICT: "conflicts.jsonl",
-    _QUARANTINED: "quarantine.jsonl",
-}
+_ENDS = ("messages", "duplicates", "conflicts", "quarantine")
+_FIRST = ("name", "line", "body")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ class Counts:
     """Where the rows ended. Invariant: rows = messages + duplicates + conflicts + quarantined.
 
     Attributes:
-        rows: of the archive, blank lines left out.
+        rows: of the archive; blank lines and each CSV file's own header are none.
         messages: distinct message ids.
     """
 
@@ -71,7 +68,7 @@ class Counts:
 
 def make(
     make_session: Callable[[], SparkSession],
-    archive: Path,
+    archive: str,
     selection: Selection,
     folder: Path,
     sync_folder: Callable[[Path], None],
@@ -79,21 +76,21 @@ def make(
     """Plan an archive into a new folder.
 
     Invariant: the folder is there only if all of the plan is in it, also after a crash of the
-    machine. The same archive makes the same files, byte for byte.
+    machine. The same archive makes the same lines in the same order.
 
     Args:
-        sync_folder: puts what a folder holds on the disk.
+        archive: a file or a folder, a path or a URI.
+        sync_folder: puts a file, or the names that a folder holds, on the disk.
 
     Raises:
         WrongRequest: the archive or the selection cannot be read, or there is something in the
             folder, or in the one beside it that is written first.
-        BackfillFailed: the archive changed meanwhile, or the plan cannot be written.
+        BackfillFailed: the archive changed meanwhile, or the plan cannot be made.
     """
-    files = archives.files_of(archive)
-    for name, path in files.items():
-        if archives.format_of(name) == archives.CSV and (columns := archives.columns_of(path)):
-            selection.check_columns(name, columns)
-    draft = folder.with_name(f"{folder.name}.draft")
+    archive = re.sub(r"^file:/+", "/", archive)
+    if "://" not in archive and not Path(archive).exists():
+        raise WrongRequest(f"There is no file or folder {archive}.")
+    draft = folder.absolute().with_name(f"{folder.absolute().name}.draft")
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise WrongRequest(
@@ -108,122 +105,188 @@ def make(
     except OSError as error:
         raise WrongRequest(f"{folder} cannot be written: {error.strerror or error}.") from error
     try:
-        was = _stamps(files)
-        rows, lines = judged(_rows(make_session(), files, selection)), draft / "lines"
-        rows.write.text(f"file://{lines.absolute()}")
-        counts = _sorted_out(lines, draft)
-        shutil.rmtree(lines)
-        if _stamps(files) != was:
+        spark = make_session()
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", _ROWS_OF_A_BATCH)
+        files = archives.files_of(spark, archive, selection)
+        written = _read(spark, files, selection, draft)
+        counts = _write(_placed(spark, written, files), draft)
+        for made in ("rows", "links", "ends"):
+            shutil.rmtree(draft / made, ignore_errors=True)
+        was = {file.name: (file.path, file.stamp) for file in files}
+        if archives.listed(spark, archive) != was:
             raise BackfillFailed(
                 "The archive changed while it was read: run this again when it is whole."
             )
+        for kept in draft.iterdir():
+            sync_folder(kept)
         sync_folder(draft)
         draft.rename(folder)
         sync_folder(folder.absolute().parent)
-    except OSError as error:
-        raise BackfillFailed(f"The plan cannot be made: {error}.") from error
+    except (OSError, PySparkException, Py4JError) as error:
+        raise BackfillFailed(f"The plan cannot be made: {_reason(error)}") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return counts
 
 
-def judged(rows: DataFrame) -> DataFrame:
-    """Each row as a line, in the archive's order: a letter for its end, and what is kept of it."""
-    # What has no id is alone, and not all of it in one task.
-    alone = F.when(F.col("message_id").isNull(), F.xxhash64("file", "line"))
-    of_one_id = Window.partitionBy("message_id", "alone").orderBy("file", "line")
-    first = rows.withColumn("alone", alone)
-    first = first.select(
-        "*",
-        F.row_number().over(of_one_id).alias("turn"),
-        *(F.first(name).over(of_one_id).alias(f"first_{name}") for name in _FIRST),
-    )
-    reason = F.col("problem").alias("reason")
-    conflict = F.to_json(F.struct("file", "line", "message_id", "first_file", "first_line"))
-    with_body = F.concat(F.regexp_replace(conflict, "}$", ',"body":'), F.col("body"), F.lit("}"))
-    line = (
-        F.when(
-            F.col("problem").isNotNull(),
-            F.concat(F.lit(_QUARANTINED), F.to_json(F.struct("file", "line", reason))),
-        )
-        .when(F.col("turn") == 1, F.concat(F.lit(_MESSAGE), "body"))
-        .when(F.col("fingerprint") == F.col("first_fingerprint"), F.lit(_DUPLICATE))
-        .otherwise(F.concat(F.lit(_CONFLICT), with_body))
-    )
-    return first.select("file", "line", line.alias("text")).orderBy("file", "line").select("text")
-
-
-_FIRST = ("file", "line", "fingerprint")
-
-
-def _rows(spark: SparkSession, files: dict[str, Path], selection: Selection) -> DataFrame:
-    """Every row of the files; each file is read by one task, in which a line has a number."""
-    named = [(name, str(path.absolute())) for name, path in files.items()]
+def _read(
+    spark: SparkSession, files: Sequence[File], selection: Selection, draft: Path
+) -> DataFrame:
+    """Read the archive, once, and write what each of its lines is into the draft."""
+    paths = [_readable(file, draft) for file in files]
+    numbers = {path: number for number, path in enumerate(paths)}
+    headers = [file.header if file.kind == CSV else None for file in files]
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for row in batch.to_pylist():
-                name, path = named[row["id"]]
-                yield from _batches(_planned_rows(name, Path(path), selection))
+            rows = []
+            for path, block, position, line in zip(*map(pa.Array.to_pylist, batch), strict=True):
+                number = numbers[unquote(path)]
+                rows.append((number, block, position, *_row(line, headers[number], selection)))
+            yield pa.RecordBatch.from_pydict(
+                dict(zip(_ROWS.names, zip(*rows, strict=True), strict=True)), _ROWS
+            )
 
-    indexes = spark.range(0, len(named), 1, min(len(named), _TASKS))
-    return indexes.mapInArrow(read, _ROWS_DDL)
-
-
-def _planned_rows(name: str, path: Path, selection: Selection) -> Iterator[dict[str, Any]]:
-    """A file's rows: file, line, problem, and where it has none message_id, fingerprint, body."""
-    for row in archives.rows_of(path):
-        planned: dict[str, Any] = {"file": name, "line": row.line, "problem": row.problem}
-        if row.fields is not None:
-            try:
-                message = selection.message(row.fields)
-            except BadRow as error:
-                planned["problem"] = str(error)
-            else:
-                planned["message_id"] = message.message_id
-                planned["fingerprint"] = message.fingerprint
-                planned["body"] = message.body
-        yield planned
+    lines = _lines(spark, files, paths)
+    lines.mapInArrow(read, _ROWS_DDL).write.parquet(f"file:{draft}/rows")
+    return spark.read.parquet(f"file:{draft}/rows")
 
 
-def _batches(planned: Iterator[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
-    batch: list[dict[str, Any]] = []
-    size = 0
-    for row in planned:
-        batch.append(row)
-        size += len(row.get("body") or "")
-        if len(batch) == _BATCH_ROWS or size > _BATCH_BYTES:
-            yield pa.RecordBatch.from_pylist(batch, schema=_ROWS)
-            batch, size = [], 0
-    if batch:
-        yield pa.RecordBatch.from_pylist(batch, schema=_ROWS)
+def _readable(file: File, draft: Path) -> str:
+    """Where Spark reads a file, to which the name says whether it is gzip: if it lies, a link.
+
+    Raises:
+        WrongRequest: it lies, and there can be no links.
+    """
+    if file.packed == file.path.endswith(".gz"):
+        return file.path
+    if not file.path.startswith("file:"):
+        raise WrongRequest(f"{file.name} is {'' if file.packed else 'not '}gzip: name it so.")
+    (links := draft / "links").mkdir(exist_ok=True)
+    link = links / f"{len(list(links.iterdir()))}{'.gz' * file.packed}"
+    link.symlink_to(file.path.removeprefix("file:"))
+    return f"file:{link}"
 
 
-def _sorted_out(lines: Path, folder: Path) -> Counts:
-    """Put the lines that Spark has written into the plan's files, and count them."""
-    ends: Counter[str] = Counter()
-    with ExitStack() as opened:
-        files = {
-            end: opened.enter_context((folder / name).open("wb")) for end, name in _FILES.items()
-        }
-        for part in sorted(lines.glob("part-*")):
-            with part.open("rb") as some:
-                for line in some:
-                    end = chr(line[0])
-                    ends[end] += 1
-                    if end in files:
-                        files[end].write(line[1:])
-        counts = Counts(
-            ends.total(), ends[_MESSAGE], ends[_DUPLICATE], ends[_CONFLICT], ends[_QUARANTINED]
-        )
-        last = opened.enter_context((folder / "counts.json").open("wb"))
-        last.write(f"{json.dumps(asdict(counts))}\n".encode())
-        for file in (*files.values(), last):
-            file.flush()
-            os.fsync(file.fileno())
+def _lines(spark: SparkSession, files: Sequence[File], paths: Sequence[str]) -> DataFrame:
+    """Every line or Parquet row: path, block, position, line (bytes; null: it is too long).
+
+    A file's order is that of block and position; within a block positions have no gaps.
+    """
+    reader = spark.read.option("recursiveFileLookup", "true")
+    named = [(archives.escaped(path), file.kind) for path, file in zip(paths, files, strict=True)]
+    found = []
+    if text := [path for path, kind in named if kind != PARQUET]:
+        value = F.when(F.octet_length("value") <= archives.LONGEST_LINE, F.col("value"))
+        within = F.monotonically_increasing_id()
+        # Without the option a carriage return alone would end a line, too.
+        table = reader.option("lineSep", "\n").text(text)
+        block = F.col("_metadata.file_block_start")
+        found.append(table.select("_metadata.file_path", block, within, value.cast("binary")))
+    if parquet := [path for path, kind in named if kind == PARQUET]:
+        table = reader.option("mergeSchema", "true").parquet(*parquet)
+        row = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
+        within = F.col("_metadata.row_index")
+        found.append(table.select("_metadata.file_path", F.lit(0), within, row.cast("binary")))
+    return reduce(DataFrame.union, found)
+
+
+def _row(
+    line: bytes | None, header: archives.Header, selection: Selection
+) -> tuple[str | None, ...]:
+    """What a line is: `_TEXTS`."""
+    try:
+        fields = archives.fields_of(line, header)
+        return (_BLANK, *[None] * 3) if fields is None else (None, None, *selection.message(fields))
+    except BadRow as error:
+        return type(error).__name__, str(error), None, None
+
+
+def _placed(spark: SparkSession, written: DataFrame, files: Sequence[File]) -> DataFrame:
+    """The rows, without what is none, by name (of the file) and line (from 1)."""
+    marks = [F.min(F.when(F.col("mark") == mark, F.col("position"))) for mark in (_HEADER, _OPEN)]
+    blocks = written.groupBy("file", "block").agg(F.min("position"), F.count("*"), *marks)
+    places = []
+    for number, group in groupby(blocks.orderBy("file", "block").collect(), itemgetter(0)):
+        line, before, firsts = 1, {}, [None, None]
+        for _, block, first, count, *marked in group:
+            before[block] = line - first
+            firsts = [
+                known or (None if position is None else position + line - first)
+                for known, position in zip(firsts, marked, strict=True)
+            ]
+            line += count
+        places += [(number, *one, files[number].name, *firsts) for one in before.items()]
+    table = F.broadcast(spark.createDataFrame(places, _PLACES))
+    its_line = (F.col("position") + F.col("before")).alias("line")
+    behind = F.format_string(
+        "It comes after line %d, which does not end where a row does.", "opened"
+    )
+    problem = F.coalesce("problem", F.when(its_line > F.col("opened"), behind)).alias("problem")
+    return (
+        written.where(~F.col("mark").eqNullSafe(_BLANK))
+        .join(table, ["file", "block"])
+        .where(~its_line.eqNullSafe(F.col("header")))
+        .select("name", its_line, problem, "message_id", "body")
+    )
+
+
+def add_ends(rows: DataFrame) -> DataFrame:
+    """Each row's name and line, its end (a folder of the plan, or duplicates), and its text."""
+    of_one_id = Window.partitionBy("message_id").orderBy("name", "line")
+    first = [F.first(name).over(of_one_id).alias(f"first_{name}") for name in _FIRST]
+    is_first = (F.col("name") == F.col("first_name")) & (F.col("line") == F.col("first_line"))
+    here = (F.col("name").alias("file"), "line")
+    wrong = F.to_json(F.struct(*here, F.col("problem").alias("reason")))
+    there = (F.col("first_name").alias("first_file"), "first_line")
+    conflict = F.to_json(F.struct(*here, "message_id", *there))
+    conflict = F.concat(F.regexp_replace(conflict, "}$", ',"body":'), F.col("body"), F.lit("}"))
+    end = (
+        F.when(is_first, "messages")
+        .when(F.col("body") == F.col("first_body"), "duplicates")
+        .otherwise("conflicts")
+    )
+    text = F.when(end == "messages", F.col("body")).when(end == "conflicts", conflict)
+    messages = rows.where("problem is null").select("*", *first)
+    messages = messages.select(
+        "name", "line", end.alias("end"), F.coalesce(text, F.lit("")).alias("text")
+    )
+    quarantine = F.lit("quarantine").alias("end")
+    return messages.union(
+        rows.where("problem is not null").select("name", "line", quarantine, wrong.alias("text"))
+    )
+
+
+def _write(rows: DataFrame, to: Path) -> Counts:
+    """Write the plan's folders, and count what is in them."""
+    total, size = rows.agg(F.count("*"), F.sum(F.length("body"))).collect()[0]
+    parts = add_ends(rows).repartitionByRange(1 + (size or 0) // _PART_CHARACTERS, "name", "line")
+    parts = parts.sortWithinPartitions("end", "name", "line").select("end", "text")
+    parts.write.partitionBy("end").text(f"file:{to}/ends")
+    lines = [_moved(to / "ends" / f"end={end}", to / end) for end in _ENDS]
+    if total != sum(lines):
+        raise BackfillFailed(f"Of {total:,} rows {sum(lines):,} were written: send nothing of it.")
+    shutil.rmtree(to / "duplicates")
+    counts = Counts(total, *lines)
+    (to / "counts.json").write_text(f"{json.dumps(asdict(counts))}\n")
     return counts
 
 
-def _stamps(files: dict[str, Path]) -> dict[str, tuple[int, int]]:
-    """By name, what changes with a file: its size, and when it was written."""
-    return {name: (path.stat().st_size, path.stat().st_mtime_ns) for name, path in files.items()}
+def _moved(written: Path, folder: Path) -> int:
+    """Move what Spark has written, which is then on the disk, and return its lines."""
+    folder.mkdir()
+    lines = 0
+    for number, part in enumerate(sorted(written.glob("part-*"))):
+        with part.open("rb") as file:
+            while some := file.read(1024 * 1024):
+                lines += some.count(b"\n")
+            os.fsync(file.fileno())
+        part.rename(folder / f"{number:05}.jsonl")
+    return lines
+
+
+def _reason(error: Exception) -> str:
+    java = getattr(error, "java_exception", None)
+    text = str(error if java is None else java.toString())
+    unread = re.search(r"reading file (\S+?)\.? ", text)
+    return f"{unquote(unread[1])} cannot be read." if unread else text.strip().split("\n")[0]

@@ -5,9 +5,8 @@ reads by them (`actonce_core`).
 """
 
 import csv
-import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,25 +19,11 @@ MESSAGE_ID = "message_id"
 
 # JSON may have them raw; SQS does not take them (SendMessage, API reference).
 _NONCHARACTERS = re.compile("[\ufffe\uffff]")
+_NOTHING = frozenset({"\\N", "NULL", "NA", "NaN"})  # as exporters write it
 
 
 class BadRow(ValueError):
     """A row that is no message; the text says why, and quotes no value."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowMessage:
-    """The message of a row.
-
-    Attributes:
-        message_id: what the starter will read out of the body.
-        fingerprint: SHA-256 of the body's canonical JSON, 64 hex digits, as the starter takes it.
-        body: canonical JSON of the row, with `message_id`.
-    """
-
-    message_id: str
-    fingerprint: str
-    body: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +53,20 @@ class Selection:
             raise WrongRequest("--message-id names no field.")
         return selection
 
-    def check_columns(self, file: str, columns: Iterable[str]) -> None:
+    def check_columns(self, file: str, columns: Sequence[str]) -> None:
         """Check that a CSV file has what is asked for.
 
         Raises:
             WrongRequest: a column is not there, or stands twice, or `message_id` would be lost.
         """
-        columns = list(columns)
-        twice = sorted({name for name in columns if columns.count(name) > 1})
-        if twice:
-            raise WrongRequest(f"{file}: the column {twice[0]!r} stands twice in the first line.")
+        for name in columns:
+            if columns.count(name) > 1:
+                raise WrongRequest(f"{file}: the column {name!r} stands twice in the first line.")
         for field in self.message_id + self.leave_out:
             if field not in columns:
+                has = ", ".join(columns)
                 raise WrongRequest(
-                    f"{file} has no column {field!r}, which is asked for; it has "
-                    f"{', '.join(columns)}."
+                    f"{file} has no column {field!r}, which is asked for; it has {has}."
                 )
         taken = MESSAGE_ID in columns and MESSAGE_ID not in self.leave_out
         if taken and self.message_id != (MESSAGE_ID,):
@@ -91,8 +75,8 @@ class Selection:
                 f"leave it out with --leave-out {MESSAGE_ID}, or take it as the id."
             )
 
-    def message(self, row: dict[str, Any]) -> RowMessage:
-        """The row's message.
+    def message(self, row: dict[str, Any]) -> tuple[str, str]:
+        """The row's message id, and the body that is sent: the same only if the content is.
 
         Raises:
             BadRow: the starter would refuse it: it has no id, or is too large for an execution.
@@ -100,6 +84,8 @@ class Selection:
         message_id = self._id(row)
         if wrong := unusable_id(message_id):
             raise BadRow(f"Its message id {wrong}.")
+        if message_id in _NOTHING:
+            raise BadRow(f"It has no message id: {message_id} is what exporters write for none.")
         body = row
         for field in self.leave_out:
             body = _without(body, field)
@@ -110,7 +96,7 @@ class Selection:
         sent = _NONCHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
         if beyond := too_large(execution_input(message_id, sent)):
             raise BadRow(beyond)
-        return RowMessage(message_id, hashlib.sha256(text.encode("utf-8")).hexdigest(), sent)
+        return message_id, sent
 
     def _id(self, row: dict[str, Any]) -> str:
         parts = [_id_part(field, _find(row, field)) for field in self.message_id]
@@ -166,6 +152,4 @@ def _id_part(field: str, value: Any) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise BadRow(
-        f"It has no message id: {field!r} is neither a string that is not empty nor an integer."
-    )
+    raise BadRow(f"It has no message id: {field!r} is neither a filled string nor an integer.")

@@ -323,8 +323,16 @@ def test_a_killed_send_goes_on_with_what_is_not_confirmed(
     monkeypatch: pytest.MonkeyPatch,
     killed_at: int,
 ) -> None:
-    stack, file = deployed(moto_stack), tmp_path / "a.jsonl"
-    file.write_text("".join(f'{{"message_id": "{number}"}}\n' for number in range(1, 51)))
+    """The first is of a file, the second of a folder, in which a file lacks its last line end."""
+    stack, named = deployed(moto_stack), tmp_path / "a.jsonl"
+    lines = [f'{{"message_id": "{number}"}}' for number in range(1, 51)]
+    file = named
+    if killed_at:
+        named.mkdir()
+        file = named / "0.jsonl"
+        (named / "1.jsonl").write_text("\n".join(lines[33:]))
+        lines = lines[:33]
+    file.write_text("\n".join(lines))
     append, confirmed, one_at_a_time = SentRecord.append, list[int](), threading.Lock()
 
     def killed(record: SentRecord, accepted: Sequence[Accepted]) -> None:
@@ -338,7 +346,7 @@ def test_a_killed_send_goes_on_with_what_is_not_confirmed(
         messages = received(stack, stack.requests_queue)
         return sorted(int(json.loads(message["Body"])["message_id"]) for message in messages)
 
-    words = ("send", str(file), "--yes", "--record", "r", "--resume", "--rate", "10000", "--json")
+    words = ("send", str(named), "--yes", "--record", "r", "--resume", "--rate", "10000", "--json")
     with monkeypatch.context() as patch:
         patch.setattr(SentRecord, "append", killed)
         assert actonce(*words, stack=stack).status == 130
@@ -350,6 +358,9 @@ def test_a_killed_send_goes_on_with_what_is_not_confirmed(
         assert (summary["sent"], summary["already_sent"]) == (len(left), 50 - len(left))
     file.write_text(file.read_text().replace('"1"', '"x"'))
     assert actonce(*words, stack=stack).status == 2
+    if killed_at:  # nothing in a folder is passed over
+        (named / "counts.json").touch()
+        assert "holds counts.json" in actonce(*words, stack=stack).err
     assert arrived() == []
 
 

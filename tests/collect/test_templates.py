@@ -111,7 +111,7 @@ def test_the_state_machine_may_do_what_its_states_do_and_no_more() -> None:
         "iam:PassRole",
         "kms:Decrypt", "kms:GenerateDataKey",  # the topic's
     }  # fmt: skip
-    assert {action.split(":")[0] for action in set(may) - done - beside} == {"logs", "xray"}
+    assert {action.split(":")[0] for action in set(may) - done - beside} == {"logs"}
     # A day is started by the schedules, and by the execution that a schedule started.
     starters = RESOURCES["StartDaysPolicy"]["Properties"]["Roles"]
     assert starters == [{"Ref": "AuditStateMachineRole"}, {"Ref": "AuditScheduleRole"}]

@@ -39,7 +39,7 @@ def test_what_a_killed_send_of_a_backfill_left_is_sent_and_every_message_acted_o
         "rows": 222, "messages": 200, "duplicates": 20, "conflicts": 1, "quarantined": 1
     }  # fmt: skip
     _, *words = planned.stdout.splitlines()[-1].split()
-    assert words[:2] == ["send", str(plan / "messages.jsonl")]
+    assert words[:2] == ["send", str(plan / "messages")]
 
     slowly = [*words[:3], "40", *words[4:]]
     options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

@@ -1,0 +1,344 @@
+"""A backfill's plan: every line of an archive ends somewhere, whichever exporter wrote it."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from actonce.terminal.files import sync_folder
+from pipeline.backfill import archive as archives
+from pipeline.backfill import plan
+from pipeline.backfill.errors import BackfillFailed, WrongRequest
+from pipeline.backfill.plan import Counts
+from pipeline.backfill.rows import Selection
+from pipeline.spark.session import spark_session
+from tests import java
+from tests.support import appointments as real
+
+pytestmark = [java.needed, pytest.mark.usefixtures("spark")]
+
+BY_ID = Selection.of_options("id")
+Files = dict[str, bytes]
+
+
+class Planned:
+    """An archive of these files, and the plan that was made of it."""
+
+    def __init__(
+        self, folder: Path, files: Files, selection: Selection = BY_ID, uri: str = ""
+    ) -> None:
+        for name, content in files.items():
+            path = folder / "archive" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        self.folder = folder / "plan"
+        self.counts = plan.make(
+            lambda: spark_session("tests"),
+            uri or str(folder / "archive"),
+            selection,
+            self.folder,
+            sync_folder,
+        )
+        self.messages = self.lines("messages")
+        self.conflicts = self.lines("conflicts")
+        self.quarantine = {
+            (one["file"], one["line"]): one["reason"] for one in self.lines("quarantine")
+        }
+
+    def lines(self, end: str) -> list[dict[str, Any]]:
+        text = "".join(part.read_text() for part in sorted((self.folder / end).iterdir()))
+        return [json.loads(line) for line in text.splitlines()]
+
+    @property
+    def ids(self) -> list[str]:
+        return [one["message_id"] for one in self.messages]
+
+
+def test_each_row_ends_where_it_belongs_in_the_archive_s_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    monkeypatch.setattr(plan, "_PART_CHARACTERS", 40)  # several parts
+    files = {
+        "a b.jsonl": b'{"id": 1, "x": 1}\n{"id": 1, "x": 2}\n{\n\n'
+        + '{"x": [1.50, "\\r"], "id": "ü/%"}\n{}\n'.encode(),
+        "b%20.jsonl.gz": gzip.compress(
+            b'{"x": 1, "id": 1}\n{"id": "1", "x": "}"}\n{"id": 2}\n[]\n'
+        ),
+        "dt=1/c.csv": b"\nid, x\r\n2,1\r\n\r\n7},8\n7},8,9\n7},9\n",
+        "_SUCCESS": b"", ".hidden.csv": b"no", "empty.csv": b"",
+    }  # fmt: skip
+    spark.range(3).selectExpr("id + 7 as id").coalesce(1).write.parquet(f"{tmp_path}/archive/z")
+    planned = Planned(tmp_path, files)
+    assert planned.counts == Counts(rows=16, messages=7, duplicates=1, conflicts=4, quarantined=4)
+    assert json.loads((planned.folder / "counts.json").read_text())["messages"] == 7
+    assert sorted(path.name for path in planned.folder.iterdir()) == [
+        "conflicts", "counts.json", "messages", "quarantine"
+    ]  # fmt: skip
+    assert len(list((planned.folder / "messages").iterdir())) > 1
+    assert planned.messages == [
+        {"id": 1, "message_id": "1", "x": 1},
+        {"id": "ü/%", "message_id": "ü/%", "x": [1.5, "\r"]},
+        {"id": 2, "message_id": "2"},
+        {"id": "7}", "message_id": "7}", " x": "8"},
+        *({"id": number, "message_id": str(number)} for number in (7, 8, 9)),
+    ]
+    where = ("file", "line", "first_file", "first_line")
+    assert [tuple(one[name] for name in where) for one in planned.conflicts] == [
+        ("a b.jsonl", 2, "a b.jsonl", 1), ("b%20.jsonl.gz", 2, "a b.jsonl", 1),
+        ("dt=1/c.csv", 3, "b%20.jsonl.gz", 3), ("dt=1/c.csv", 7, "dt=1/c.csv", 5)
+    ]  # fmt: skip
+    assert planned.conflicts[1]["body"] == {"id": "1", "message_id": "1", "x": "}"}
+    assert [*planned.quarantine] == [
+        ("a b.jsonl", 3), ("a b.jsonl", 6), ("b%20.jsonl.gz", 4), ("dt=1/c.csv", 6)
+    ]  # fmt: skip
+    assert all(planned.quarantine.values())
+
+
+def test_one_file_is_read_by_many_tasks_and_each_line_keeps_its_number(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    before = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "700")
+    spark.conf.set("spark.sql.files.openCostInBytes", "0")
+    try:
+        lines = [b"id,x", *(b"%d,%s" % (n, b"x" * (n % 50)) for n in range(2, 200)), b"bad", b""]
+        planned = Planned(tmp_path, {"a.csv": b"\n".join(lines), "b.csv": b"id,x\n0,0\n0,1"})
+        read = spark.read.text(f"{tmp_path}/archive/a.csv").rdd.getNumPartitions() if hasattr(
+            spark, "_jvm") else 9  # fmt: skip
+    finally:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", before or "128MB")
+        spark.conf.set("spark.sql.files.openCostInBytes", "1048576")
+    assert read > 5
+    assert planned.ids == [*map(str, range(2, 200)), "0"]
+    assert [*planned.quarantine] == [("a.csv", 200)]
+    assert planned.conflicts[0]["line"] == 3
+
+
+@pytest.mark.skipif(bool(os.environ.get("SPARK_REMOTE")), reason="a client has no Hadoop")
+def test_an_archive_is_read_wherever_hadoop_reaches(tmp_path: Path, spark: SparkSession) -> None:
+    context: Any = spark.sparkContext
+    mounted = "fs.viewfs.mounttable.elsewhere.link./a"
+    context._jsc.hadoopConfiguration().set(mounted, f"file://{tmp_path}/archive")
+    files = {"b/a.csv": b"id\n1\n", "b/b.gz": gzip.compress(b'{"id":2}\n{')}
+    planned = Planned(tmp_path, files, uri="viewfs://elsewhere/a/")
+    assert planned.ids == ["1", "2"]
+    assert [*planned.quarantine] == [("b/b.gz", 2)]
+    (tmp_path / "archive" / "c.csv").write_bytes(gzip.compress(b"id\n"))
+    with pytest.raises(WrongRequest, match=r"c\.csv is gzip: name it so"):
+        plan.make(lambda: spark, "viewfs://elsewhere/a", BY_ID, tmp_path / "new", sync_folder)
+
+
+FAULTS: dict[str, tuple[bytes, int, dict[int, str]]] = {
+    "open_quote.csv": (
+        b'id,x\n1,a\n2,"b\n3,c\n4"\n5,e\n', 1,
+        {3: "ends within a quoted field", 4: "after line 3", 5: "ends within", 6: "after line 3"},
+    ),
+    "open_too.csv": (b'id,x\n6,a\rb"\xff\n7,e\n', 0, {2: "ends within", 3: "after line 2"}),
+    "long.csv": (
+        b"id,x\n8," + b"x" * archives.LONGEST_LINE + b"\n9,e\n", 0,
+        {2: "more than 1,048,576 bytes", 3: "after line 2"},
+    ),
+    "joined.csv": (
+        b"id,x\n11,a\nid,x\n12,b\n\xef\xbb\xbfid,x\nx,id\n", 2,
+        {3: "is a header", 5: "byte order mark", 6: "is a header"},
+    ),
+    "bad.csv": (
+        b'id,x\n21\n21,2,3\n"x"y,2\n\xff,1\nb"c"d,1\n22,a\rb\n"2""3","a,b"\n,1\n', 1,
+        {2: "1 fields", 3: "3 fields", 4: "not CSV", 5: "not UTF-8: byte 1", 6: "not CSV",
+         7: "carriage return", 9: "no message id"},
+    ),
+    "bad.jsonl": (
+        b'{"id":31}\n{"id":\n[1]\n"x"\n\xff\n{"id":NaN}\n{"id":32}{"id":33}\n\xef\xbb\xbf{}\n'
+        b'  \t\r\n{"id":34}\r{"id":35}\n{"id":"' + b"x" * archives.LONGEST_LINE + b'"}\n{"id":36}',
+        2,
+        {2: "not JSON", 3: "no JSON object", 4: "no JSON object", 5: "not UTF-8", 6: "NaN",
+         7: "not JSON", 8: "byte order mark", 10: "not JSON", 11: "more than 1,048,576 bytes"},
+    ),
+    # Both lie about what they are.
+    "packed.jsonl": (gzip.compress(b'{"id":41}\n{'), 1, {2: "not JSON"}),
+    "plain.csv.gz": (b"\xef\xbb\xbfid\n51\n", 1, {}),
+}  # fmt: skip
+"""By file: what is in it, how many messages, and the lines that are quarantined."""
+
+EXPORTS: dict[str, tuple[bytes, int, int]] = {
+    "excel utf-8.csv": (b'\xef\xbb\xbfid,note\r\ne1,"a ""b"", c"\r\ne2,"two\nlines"\r\n', 1, 2),
+    "athena/0a1b.csv": (b'"id","at"\n"a1","2026-11-20 08:15:30.000"\n"a2",\n', 2, 0),
+    "athena/unload_0a1b.gz": (gzip.compress(b'\xef\xbb\xbf{"id":"a3"}\n{"id":"a4"}\n'), 2, 0),
+    "mysqldump/into_outfile.csv": (b'id,note\nm1,"a \\"b\\" c"\nm2,\\N\n\\N,x\n', 1, 2),
+    "dynamodb/data/q1.json.gz": (gzip.compress(b'{"id":"d1","Item":{"id":{"S":"d1"}}}\n'), 1, 0),
+    "firehose/2026/11/26/08/s-1-2026": (
+        b'{"id":"f1"}\n{"id":"f2"}\n{"id":"f3"}{"id":"f4"}\n',
+        2,
+        1,
+    ),
+    "jq/compact.json": (b'{"id":"j1"}\n{"id":"j2"}\n', 2, 0),
+    "pandas/lines.jsonl": (b'{"id":"p1","x":null}\n{"id":null,"x":1.0}\n', 1, 1),
+    "r/write.csv": (b'"id","x"\n"r1",NA\nNA,2\n', 1, 1),
+    "postgres/copy.csv": (b"id,x\ng1,\n,x\n\\.\n", 1, 2),
+    "bigquery/out-000000000000.csv": (b"id,x\nb1,1\n", 1, 0),
+    "bigquery/out-000000000001.csv": (b"id,x\n", 0, 0),
+    "bigquery/out-000000000000.json": (b'{"id":"9007199254740993","x":"1"}\n', 1, 0),
+}
+"""By an exporter's file: what is in it, messages, quarantined."""
+
+
+def test_each_fault_has_a_line_and_each_exporter_s_file_is_read(tmp_path: Path) -> None:
+    files = {name: content for name, (content, *_) in (FAULTS | EXPORTS).items()}
+    planned = Planned(tmp_path, files)
+    reasons: dict[str, dict[int, str]] = {name: {} for name in files}
+    for (name, line), reason in planned.quarantine.items():
+        reasons[name][line] = reason
+    for name, (_, _, expected) in FAULTS.items():
+        assert reasons[name].keys() == expected.keys(), name
+        for line, reason in expected.items():
+            assert reason in reasons[name][line], (name, line)
+    quarantined = {name: len(of) for name, of in reasons.items()}
+    assert {name: of for name, of in quarantined.items() if name in EXPORTS} == {
+        name: of for name, (_, _, of) in EXPORTS.items()
+    }
+    sent = sum(of for _, of, _ in FAULTS.values()) + sum(of for _, of, _ in EXPORTS.values())
+    assert (planned.counts.messages, planned.counts.duplicates, planned.counts.conflicts) == (
+        sent, 0, 0
+    )  # fmt: skip
+    assert planned.counts.rows == sent + len(planned.quarantine)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "refusal"),
+    [
+        ("excel.csv", "id;x\n1;2\n", "no column 'id', which is asked for; it has id;x"),
+        ("excel sep.csv", "sep=;\nid;x\n", "no column 'id'"),
+        ("excel unicode.csv", "id\tx\n".encode("utf-16"), "UTF-16"),
+        ("excel mac.csv", "id,x\r1,2\r", "carriage return alone"),
+        ("excel.xlsx", b"PK\x03\x04", "neither Parquet nor"),
+        ("athena.csv.metadata", b"\x12", "neither Parquet nor"),
+        ("dump.sql", "INSERT INTO `a` VALUES (1);", "neither Parquet nor"),
+        ("mysqldump tab.txt", "1\t2\n", "neither Parquet nor"),
+        ("outfile.csv", "1,2\n", "no column 'id'"),
+        ("manifest.md5", "abc", "neither Parquet nor"),
+        ("firehose.jsonl", '{"id":1}{"id":2}', "joins its objects"),
+        ("firehose", b'{"id":1}\r{"id":2}', "carriage return alone"),
+        ("jq.json", '{\n  "id": 1\n}\n', "jq -c"),
+        ("jq -s.json", '[{"id": 1}]', "jq -c"),
+        ("array.json.gz", gzip.compress(b'\xef\xbb\xbf\n[\n{"id": 1}]'), "jq -c"),
+        ("pandas.csv", ",id\n0,1\n", "column without a name"),
+        ("r.csv", '"","id"\n"1",1\n', "column without a name"),
+        ("twice.csv", "id,id\n", "'id' stands twice"),
+        ("twice.csv", "id,x\r\r\n1,2\r\r\n", "carriage return alone"),
+        ("cut.csv", 'id,"x\n', "first line cannot be read"),
+        ("a\n.csv", "id\n", "rename it"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_row_by_row_is_refused(
+    tmp_path: Path, name: str, content: str | bytes, refusal: str
+) -> None:
+    raw = content.encode() if isinstance(content, str) else content
+    with pytest.raises(WrongRequest, match=refusal):
+        Planned(tmp_path, {name: raw})
+    assert [path.name for path in tmp_path.iterdir()] == ["archive"]
+
+
+@pytest.mark.parametrize("cut", [1, 300])
+def test_a_gzip_file_that_is_cut_off_is_named(tmp_path: Path, cut: int) -> None:
+    lines = "".join(f'{{"id":"{os.urandom(8).hex()}"}}\n' for _ in range(2000))
+    with pytest.raises(BackfillFailed, match=r"archive/x\.jsonl\.gz cannot be read"):
+        Planned(tmp_path, {"x.jsonl.gz": gzip.compress(lines.encode())[:-cut]})
+
+
+pieces = st.lists(
+    st.sampled_from(
+        [b"id,x", b"1,2", b"1,3", b"2,2", b'3,"2"', b'4,"', b'"', b'5,""', b"", b" ", b"\r",
+         b"6,\xff", b"\xef\xbb\xbf", b'{"id":1,"x":"2"}', b'{"id":"1"}', b'{"id":7}', b"{",
+         b"[", b"x", b"1,2\r"]
+    ),
+    max_size=12,
+).map(b"\n".join)  # fmt: skip
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(csv=pieces, json_lines=pieces, packed=st.booleans(), joined=pieces)
+def test_each_row_is_in_one_count(
+    tmp_path_factory: pytest.TempPathFactory,
+    csv: bytes,
+    json_lines: bytes,
+    joined: bytes,
+    *,
+    packed: bool,
+) -> None:
+    files = {
+        "a.csv": b"id,x\n" + csv,
+        "b.csv.gz": gzip.compress(b"\r\nid,x\n" + joined) if packed else b"\nid,x\n" + joined,
+        "c.jsonl": b'{"id":1}\n' + json_lines,
+    }
+    planned = Planned(tmp_path_factory.mktemp("a"), files)
+    unpacked = [gzip.decompress(of) if of[:2] == b"\x1f\x8b" else of for of in files.values()]
+    rows = sum(bool(line.strip(b" \r")) for of in unpacked for line in of.split(b"\n")) - 2
+    counts = planned.counts
+    assert rows == counts.rows == (
+        len(planned.messages) + counts.duplicates + len(planned.conflicts) + len(planned.quarantine)
+    )  # fmt: skip
+    assert len(set(planned.ids)) == len(planned.ids)
+
+
+@real.needed
+@pytest.mark.parametrize(
+    ("left_out", "duplicates", "conflicts"),
+    [("AppointmentID,No-show,SMS_received", 15, 0), ("AppointmentID,No-show", 6, 9)],
+)
+def test_real_double_bookings_are_duplicates_or_conflicts_by_their_content(
+    tmp_path: Path, left_out: str, duplicates: int, conflicts: int
+) -> None:
+    selection = Selection.of_options("PatientId,ScheduledDay,AppointmentDay", left_out)
+    real_ones = {"a.csv": Path(os.environ["APPOINTMENTS_CSV"]).read_bytes()}
+    planned = Planned(tmp_path, real_ones, selection)
+    assert planned.counts == Counts(1000, 985, duplicates, conflicts, 0)
+    assert any("SMS_received" in one for one in planned.messages) != ("SMS_received" in left_out)
+
+
+def test_a_plan_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    """The archive grows while it is read; then the disk is full."""
+    archive, listed = tmp_path / "archive", archives.listed
+
+    def grown(*arguments: Any) -> dict[str, tuple[str, Any]]:
+        found = listed(*arguments)
+        (archive / "b.jsonl").write_text('{"id":2}\n')
+        return found
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for module, name, broken, said in (
+        (archives, "listed", grown, "changed while it was read"),
+        (plan, "_moved", full, "No space left"),
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, name, broken)
+            with pytest.raises(BackfillFailed, match=said):
+                Planned(tmp_path, {"a.jsonl": b'{"id":1}\n'})
+        assert list(tmp_path.iterdir()) == [archive]
+
+
+def test_what_is_there_already_stays(tmp_path: Path) -> None:
+    def no_session() -> SparkSession:
+        raise AssertionError("Spark is not needed here")
+
+    archive, draft = tmp_path / "a.jsonl", tmp_path / "plan.draft"
+    archive.write_text('{"id":1}\n')
+    draft.mkdir()
+    for source, to, said in (
+        (archive, tmp_path, "is there already"),
+        (archive, archive, "is there already"),
+        (archive, tmp_path / "plan", "is there: another backfill"),
+        (archive, archive / "plan", "cannot be written"),
+        (tmp_path / "gone", tmp_path / "new", "no file or folder"),
+    ):
+        with pytest.raises(WrongRequest, match=said):
+            plan.make(no_session, str(source), BY_ID, to, sync_folder)
+    assert sorted(tmp_path.iterdir()) == [archive, draft]
+    assert archive.read_text() == '{"id":1}\n'
