@@ -11,6 +11,7 @@ from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
 from actonce.cli.where import print_summary
 from actonce.messages import history
+from actonce.messages.arguments import command_to_decide
 from actonce.messages.dead_letters import (
     MEANINGS,
     REASONS,
@@ -21,8 +22,9 @@ from actonce.messages.dead_letters import (
     none_seen,
 )
 from actonce.messages.filters import Listing, reason_in_words
-from actonce.messages.message_summary import BROKEN_OFF, command_to_decide, summarize
+from actonce.messages.states import BROKEN_OFF
 from actonce.messages.story import UnstartedScan, read_story
+from actonce.messages.summary import summarize
 from actonce.operate.decisions.answers import ANOTHER_SINCE
 from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision, decisions_on

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from actonce.cli import tables
 from actonce.cli.options import Json, of_a_stack
 from actonce.messages.filters import age, lasted
-from actonce.messages.message_summary import STATES, StateName
+from actonce.messages.states import STATES, StateName
 from actonce.operate.status import Count, Status
 from actonce.operate.status import status as status_of
 from actonce.queues.queue_state import Depth

@@ -12,7 +12,8 @@ from actonce.cli.bulk import BulkOptions, EntryFormat, bulk_options
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
 from actonce.messages.difference import difference
 from actonce.messages.filters import Listing, reason_in_words
-from actonce.messages.message_summary import advice_on, cannot_be_told
+from actonce.messages.sentences import cannot_be_told
+from actonce.messages.summary import advice_on
 from actonce.messages.unstarted import MEANINGS, REASONS, Unstarted, look, named, started_first
 from actonce.operate.discarding import BulkDiscard
 from actonce.operate.sending_back import BulkSendBack

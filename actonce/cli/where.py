@@ -3,14 +3,11 @@
 from actonce.cli import tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, MessageId, check_id, of_a_stack
-from actonce.messages.message_summary import (
-    WAITING,
-    Summary,
-    message_argument,
-    seen_nowhere,
-    summarize,
-)
+from actonce.messages.arguments import message_argument
+from actonce.messages.not_found import seen_nowhere
+from actonce.messages.states import WAITING
 from actonce.messages.story import read_story
+from actonce.messages.summary import Summary, summarize
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console

@@ -14,10 +14,10 @@ from actonce.console.templating import environment
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.dead_letters import look as look_at_letters
 from actonce.messages.filters import Listing, Narrowing
-from actonce.messages.message_summary import BROKEN_OFF, REDRIVEN_FOR
 from actonce.messages.newest import Newest
 from actonce.messages.own_effects import OwnEffects
 from actonce.messages.recent import EndedMessages, Recent, page
+from actonce.messages.states import BROKEN_OFF, REDRIVEN_FOR
 from actonce.messages.unstarted import Unstarted
 from actonce.messages.unstarted import look as look_at_unstarted
 from actonce.operate.status import status

@@ -14,13 +14,8 @@ from botocore.exceptions import ClientError
 
 from actonce.messages import history
 from actonce.messages.history import Execution
-from actonce.messages.message_summary import (
-    StateName,
-    state_of_execution,
-    state_of_row,
-    state_of_running,
-)
 from actonce.messages.newest import Newest
+from actonce.messages.states import StateName, state_of_execution, state_of_row, state_of_running
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
 from actonce_core.histories.reading import read_events
@@ -67,7 +62,7 @@ class Recent:
         message_id: the producer's; None: the name is a hash, and the execution is gone or, on a
             page that is too long, was not looked up.
         status: the execution's or the row's, as AWS or the ledger calls it.
-        state: one of `message_summary.STATES`; None: the page is too long to look them up.
+        state: one of `states.STATES`; None: the page is too long to look them up.
         since: when the execution began, or the row was last written (UTC).
         ended: when the execution did; None else.
     """

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.messages.message_summary import BROKEN_OFF, REDRIVEN_FOR
 from actonce.messages.recent import EndedMessages, page
+from actonce.messages.states import BROKEN_OFF, REDRIVEN_FOR
 from actonce.operate.pausing import Feed, feeds
 from actonce.queues.queue_state import Depth, Pause, depth_of, find_pause, highest_ages
 from actonce.records import audit_summary

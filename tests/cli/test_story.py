@@ -13,17 +13,13 @@ import pytest
 
 from actonce.messages import story as stories
 from actonce.messages import unstarted
+from actonce.messages.arguments import as_argument, message_argument
 from actonce.messages.dead_letters import NOTHING_HAPPENED
 from actonce.messages.history import Execution, Step
-from actonce.messages.message_summary import (
-    STATES,
-    advice_on,
-    as_argument,
-    message_argument,
-    summarize,
-)
 from actonce.messages.own_effects import EffectsTable
+from actonce.messages.states import STATES
 from actonce.messages.story import Part, Story, UnstartedScan, read_story
+from actonce.messages.summary import advice_on, summarize
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
 from actonce_core.histories.stays import Stay

@@ -9,8 +9,8 @@ from actonce.console.answers import ViewRequest, elsewhere, page
 from actonce.console.context import QUEUES, REPLACED, Context, QueueName
 from actonce.console.queue_cache import A_MOMENT
 from actonce.console.templating import address
+from actonce.messages.arguments import as_argument
 from actonce.messages.filters import grouped
-from actonce.messages.message_summary import as_argument
 
 
 def first(context: Context, _: ViewRequest) -> Response:

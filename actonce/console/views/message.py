@@ -14,19 +14,14 @@ from actonce.console.queue_cache import Shown
 from actonce.console.views.dead_letters import DECISIONS
 from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
+from actonce.messages.arguments import command_to_decide, message_argument
 from actonce.messages.dead_letters import DeadLetter, is_of_last
 from actonce.messages.difference import Difference, difference
-from actonce.messages.message_summary import (
-    WAITING,
-    Summary,
-    command_to_decide,
-    failure_of,
-    message_argument,
-    seen_nowhere,
-    summarize,
-    waits_for_decision,
-)
+from actonce.messages.facts import failure_of
+from actonce.messages.not_found import seen_nowhere
+from actonce.messages.states import WAITING, waits_for_decision
 from actonce.messages.story import Story, UnstartedScan, read_story, with_log
+from actonce.messages.summary import Summary, summarize
 from actonce.messages.unstarted import Unstarted
 from actonce.operate.decisions.offered import decisions_on
 from actonce.stack.aws_errors import error_text

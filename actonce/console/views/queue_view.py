@@ -16,10 +16,12 @@ from actonce.console.answers import Refused, ViewRequest, elsewhere, page
 from actonce.console.context import REPLACED, Context, QueueName
 from actonce.console.queue_cache import QueueState, Shown
 from actonce.console.templating import action_name, address
+from actonce.messages.advice import Advice
 from actonce.messages.filters import E, Listing
-from actonce.messages.message_summary import Advice, advice_on, in_utc
+from actonce.messages.summary import advice_on
 from actonce.operate.bulk import Bulk
 from actonce.terminal.visible import visible
+from actonce.terminal.words import in_utc
 from actonce_core.records import timestamp
 
 PAGE = 50

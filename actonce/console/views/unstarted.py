@@ -13,7 +13,7 @@ from actonce.console.views.queue_view import QueueView, how_far_read
 from actonce.messages.difference import difference
 from actonce.messages.filters import Listing
 from actonce.messages.history import Execution
-from actonce.messages.message_summary import advice_on
+from actonce.messages.summary import advice_on
 from actonce.messages.unstarted import REASONS, Unstarted, started_first
 from actonce.operate.discarding import BulkDiscard
 from actonce.operate.sending_back import BulkSendBack

@@ -7,6 +7,7 @@ from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from actonce.messages.arguments import command_to_decide
 from actonce.messages.dead_letters import (
     LETTER_CHARACTERS,
     DeadLetter,
@@ -15,7 +16,6 @@ from actonce.messages.dead_letters import (
     none_seen,
 )
 from actonce.messages.history import find_execution
-from actonce.messages.message_summary import command_to_decide
 from actonce.operate.bulk import HELD, Bulk
 from actonce.operate.decisions.answers import (
     ANOTHER_SINCE,

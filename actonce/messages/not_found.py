@@ -1,0 +1,41 @@
+"""Where a message may be that no part of the stack has seen."""
+
+from datetime import UTC, datetime
+
+from botocore.exceptions import ClientError
+
+from actonce.messages.sentences import cannot_be_told
+from actonce.messages.story import Story
+from actonce.queues.queue_state import depth_of, find_pause
+from actonce.stack.aws_errors import error_text
+from actonce.stack.clients import Stack
+from actonce.terminal.words import capitalize
+
+
+def seen_nowhere(stack: Stack, story: Story) -> list[str]:
+    """Sentences on a message that no part of the stack has seen: where it may still wait.
+
+    They name what cannot be read, with the reason.
+    """
+    who, held = "No part of the stack", story.seen.held_elsewhere
+    if held:
+        who = "No part of the stack that could be read"
+    told = [f"{who} has seen a message {story.message_id!r}."]
+    if held:
+        told.append(f"{capitalize(cannot_be_told('it is', held))}; look again.")
+    try:
+        depth = depth_of(stack, stack.requests_queue, datetime.now(UTC))
+        number = depth.waiting + depth.in_flight + depth.delayed
+        waits = f"Nothing waits in RequestsQueue. Recent messages: actonce list{stack.options}"
+        if number:
+            waits = f"It may be one of about {number:,} in RequestsQueue."
+        told.append(waits)
+    except ClientError as error:
+        told.append(f"It may wait in RequestsQueue, which could not be read: {error_text(error)}")
+    try:
+        if find_pause(stack.sqs, stack.requests_queue) is not None:
+            resume = f"actonce resume{stack.options}"
+            told.append(f"The stack is paused. To have it take messages again: {resume}")
+    except ClientError as error:
+        told.append(f"Whether the stack is paused could not be read: {error_text(error)}")
+    return told

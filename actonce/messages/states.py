@@ -1,0 +1,185 @@
+"""The states that a message can be in, and how they are told from what was read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final, Literal
+
+from actonce.messages.history import (
+    TELL_DEAD_LETTER,
+    TELL_DECISION,
+    Step,
+)
+from actonce.messages.story import Story
+from actonce_core.histories.stays import Stay
+
+REDRIVEN_FOR: Final = timedelta(days=14)
+"""How long Step Functions can continue an execution that has ended."""
+
+
+StateName = Literal[
+    "not_known",
+    "not_seen",
+    "not_started",
+    "running",
+    "at_work",
+    "retrying",
+    "waiting_for_decision",
+    "performed",
+    "found",
+    "resolved",
+    "rejected",
+    "failed",
+    "aborted",
+    "timed_out",
+    "ended",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state of a message: a few words for it, and a sentence that explains them."""
+
+    label: str
+    means: str
+
+
+STATES: Final[Mapping[StateName, State]] = {
+    "not_known": State("not known", "Its records have expired, or could not be read."),
+    "not_seen": State("not seen yet", "No part of the stack that was read has a record of it."),
+    "not_started": State(
+        "not started",
+        "It was refused, or could not be started. UnstartedQueue keeps what was refused until "
+        "somebody sends it back or discards it.",
+    ),
+    "running": State(
+        "running",
+        "Its execution has not ended: an attempt is at work or is due, or it waits for a decision.",
+    ),
+    "at_work": State(
+        "at work", "An attempt is under way; none has failed since it was started, or tried again."
+    ),
+    "retrying": State(
+        "retrying",
+        "An attempt failed. ActOnce looks up what became of it, or tries again, by itself.",
+    ),
+    "waiting_for_decision": State(
+        "waiting for decision",
+        "ActOnce cannot finish it alone. It posted a dead letter, and a person has to decide.",
+    ),
+    "performed": State("performed", "An attempt performed the effect and said so."),
+    "found": State(
+        "found",
+        "An attempt ended without a clear answer; the look-up found that the effect had happened.",
+    ),
+    "resolved": State(
+        "resolved by hand", "A person said that the effect happened, or made it happen."
+    ),
+    "rejected": State("rejected by hand", "A person decided that it shall not happen."),
+    "failed": State("failed", "Its execution failed before anybody had decided."),
+    "aborted": State("aborted", "Somebody stopped its execution before it was finished."),
+    "timed_out": State("timed out", "Its execution was open for longer than it may be."),
+    "ended": State("ended", "It has ended, and what was read does not tell how."),
+}
+"""Every state that a message can be in, in the order in which it may pass through them."""
+
+
+BROKEN_OFF: Final = ("failed", "aborted", "timed_out")
+"""Undecided states, which Step Functions can continue for `REDRIVEN_FOR`."""
+
+
+WAITING: Final[StateName] = "waiting_for_decision"
+
+
+_OF_STATUS: Final[Mapping[str, StateName]] = {
+    "RUNNING": "running",
+    "FAILED": "failed",
+    "ABORTED": "aborted",
+    "TIMED_OUT": "timed_out",
+}
+
+
+_OF_OUTCOME: Final[Mapping[str, StateName]] = {
+    "performed": "performed",
+    "found": "found",
+    "resolved": "resolved",
+    "rejected": "rejected",
+    "dead_letter": "waiting_for_decision",
+}
+
+
+PERFORM = "PerformEffect"
+
+
+AFTER_DECISION = (TELL_DECISION, "Decision", "Done", "Failed")
+"""States in which no attempt is at work, and none may come."""
+
+
+def state_of(story: Story) -> StateName:
+    """The state that a message is in."""
+    execution, row = story.execution, story.row
+    if execution is not None and execution.status == "RUNNING":
+        return state_of_running(story.steps, story.dead_letters)
+    if execution is not None:
+        return state_of_execution(execution.status, execution.outcome)
+    if row is not None:
+        return state_of_row(row)
+    if "execution" in story.unread or "row" in story.unread or may_have_run(story):
+        return "not_known"
+    return "not_started" if story.is_known else "not_seen"
+
+
+def may_have_run(story: Story) -> bool:
+    """Of a message without an execution: whether there may have been one."""
+    began = any(line["end"] in ("started", "suppressed") for line in story.deliveries)
+    return began or bool(story.effects) or story.may_be_forgotten
+
+
+def state_of_running(steps: Sequence[Step], stays: Sequence[Stay]) -> StateName:
+    """The state of a message whose execution runs, by its history; no steps: it is unreadable."""
+    if stays and not stays[-1].over:
+        return "waiting_for_decision"
+    _, state = last_entered(steps)
+    if not steps or state in AFTER_DECISION:
+        return "running"
+    return "at_work" if state == PERFORM and not latest_failures(steps) else "retrying"
+
+
+def state_of_row(row: Mapping[str, Any]) -> StateName:
+    """The state of a message by its row of the ledger or the lease."""
+    if row["status"] == "COMPLETE":
+        return _OF_OUTCOME.get(str(row.get("outcome")), "ended")
+    is_first = "attempt_id" in row and int(row.get("consumption_count", 1)) <= 1
+    return "at_work" if is_first else "retrying"
+
+
+def state_of_execution(status: str, outcome: str | None = None) -> StateName:
+    """The state of a message by its execution's status and outcome, as far as they are known."""
+    return _OF_OUTCOME.get(str(outcome)) or _OF_STATUS.get(status, "ended")
+
+
+def waits_for_decision(story: Story) -> bool:
+    """Whether nothing happens before a person decides."""
+    return state_of(story) == "waiting_for_decision"
+
+
+def outcome_of(story: Story) -> str | None:
+    """`performed`, `found`, `resolved`, `rejected` or `dead_letter`; None while it is open."""
+    if story.execution is not None:
+        return story.execution.outcome
+    outcome = (story.row or {}).get("outcome")
+    return None if outcome is None else str(outcome)
+
+
+def last_entered(steps: Sequence[Step]) -> tuple[int, str]:
+    """The last step that entered a state, by its number, and that state."""
+    entered = [number for number, step in enumerate(steps) if step.what == "entered"]
+    return (entered[-1], steps[entered[-1]].state) if entered else (0, PERFORM)
+
+
+def latest_failures(steps: Sequence[Step]) -> list[Step]:
+    """What failed since the start, or since the last decision or redrive."""
+    begun = [n for n, s in enumerate(steps) if s.what in ("started", "redriven", "decision")]
+    since = steps[begun[-1] :] if begun else steps
+    telling = (TELL_DEAD_LETTER, TELL_DECISION)
+    return [step for step in since if step.what == "error" and step.state not in telling]

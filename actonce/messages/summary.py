@@ -1,0 +1,144 @@
+"""A message's state, what happened and what to do, for the command line and the console."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from actonce.messages.advice import REMEDY, Advice, advise
+from actonce.messages.arguments import command
+from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.facts import are_effects_unknown
+from actonce.messages.filters import Entry
+from actonce.messages.own_effects import OwnEffects, effects_of_stack
+from actonce.messages.sentences import (
+    tell_conflicts,
+    tell_duplicates,
+    tell_effect,
+    tell_what_happened,
+)
+from actonce.messages.states import STATES, StateName, outcome_of, state_of
+from actonce.messages.story import Part, Story, UnstartedScan
+from actonce.messages.unstarted import Unstarted
+from actonce.stack.clients import Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The state of a message, what happened to it and what to do.
+
+    Attributes:
+        state: one of `STATES`, with its `label` and `means`.
+        status: of its execution or row, as AWS or the ledger calls it; None: it has neither.
+        outcome: `performed`, `found`, `resolved`, `rejected`, or of a row `dead_letter`; None: it
+            has not ended, or does not say.
+        effects: how many effects were found; None: that is not known.
+        sentence: what happened, and who did it.
+        advice: what to do now, and why; None: nothing.
+        advised: the decision that is advised; None: no decision is due, or a person has to find
+            something out first.
+        conflicts: what came with the same id and another content; None: nothing did.
+        unread: for each part that could not be read, a sentence with the reason. Nothing is called
+            absent because of it.
+    """
+
+    state: StateName
+    label: str
+    means: str
+    status: str | None
+    outcome: str | None
+    effects: int | None
+    sentence: str
+    advice: str | None
+    advised: str | None
+    conflicts: str | None
+    unread: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines; fields may be added."""
+        return asdict(self)
+
+
+def summarize(
+    story: Story, letter: DeadLetter | None = None, *, differs_beside: bool = False
+) -> Summary:
+    """Summarize all that was read of a message.
+
+    Args:
+        story: the message's.
+        letter: its dead letter, if that was read: a row does not keep why it waits.
+        differs_beside: whether the page shows beside it what differs in a conflict, so that no
+            command is named for that.
+    """
+    state = state_of(story)
+    row = story.row or {}
+    advice, conflicts = advise(story, state, letter), tell_conflicts(story)
+    if any(entry.is_conflict for entry in story.unstarted):
+        remedy = REMEDY
+        if not differs_beside:
+            remedy += f" What differs is shown by {command(story, 'unstarted show')}"
+        if advice.said is None:
+            advice = Advice(remedy)
+        else:
+            conflicts = f"{conflicts} {remedy}"
+    told = [
+        tell_what_happened(story, state, letter),
+        tell_effect(story, state),
+        tell_duplicates(story),
+    ]
+    return Summary(
+        state=state,
+        label=STATES[state].label,
+        means=STATES[state].means,
+        status=row.get("status") if story.execution is None else story.execution.status,
+        outcome=outcome_of(story),
+        effects=None if are_effects_unknown(story) else len(story.effects),
+        sentence=" ".join(filter(None, told)),
+        advice=advice.said,
+        advised=advice.action,
+        conflicts=conflicts,
+        unread=tuple(
+            f"{_PARTS[part]} could not be read: {why}" for part, why in story.unread.items()
+        ),
+    )
+
+
+def advice_on(
+    stack: Stack, entry: Entry, own: OwnEffects | None = None, *, differs_beside: bool = False
+) -> Advice:
+    """What to do about an entry of DeadLetterQueue or UnstartedQueue, by the entry alone.
+
+    Unlike `where`, it reads neither history nor effects.
+
+    Args:
+        stack: that has the queue.
+        entry: of either queue.
+        own: where the effects are; None: the stack's effects table, if it names one.
+        differs_beside: see `summarize`.
+    """
+    letter = entry if isinstance(entry, DeadLetter) else None
+    place = own or effects_of_stack(stack)
+    is_unknown = letter is not None and not letter.nothing_happened
+    unstarted = [entry] if isinstance(entry, Unstarted) else []
+    story = Story(
+        message_id=entry.ids["message_id"] or entry.called,
+        execution_name=entry.called if letter is None else letter.execution_name,
+        row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
+        seen=UnstartedScan(unstarted),
+        effects_place=None if place is None else place.place,
+        looks_up=stack.find_function is not None,
+        unread={"effects": ""} if place is not None and is_unknown else {},
+        options=stack.options,
+    )
+    summary = summarize(story, letter, differs_beside=differs_beside)
+    is_conflict = any(one.is_conflict for one in unstarted)
+    return Advice(summary.advice, "discard" if is_conflict else summary.advised)
+
+
+_PARTS: Final[Mapping[Part, str]] = {
+    "execution": "Its execution",
+    "history": "Its execution's history, which tells whether it waits for a decision,",
+    "row": "What the Fingerprints table, or the ledger, has of it",
+    "effects": "What its effect left",
+    "unstarted": "UnstartedQueue",
+    "log": "Its deliveries",
+}
