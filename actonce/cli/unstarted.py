@@ -12,7 +12,7 @@ from actonce.cli.bulk import BulkOptions, EntryFormat, bulk_options
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
 from actonce.messages.difference import difference
 from actonce.messages.filters import Listing, reason_in_words
-from actonce.messages.sentences import cannot_be_told
+from actonce.messages.sentences import unknown_because_in_flight
 from actonce.messages.summary import advice_on
 from actonce.messages.unstarted import MEANINGS, REASONS, Unstarted, look, named, started_first
 from actonce.operate.discarding import BulkDiscard
@@ -77,7 +77,7 @@ def list_(*, how: BulkOptions, at: Chosen) -> None:
     if listing.entries and not how.json:
         for reason, entry in {one.reason: one for one in reversed(listing.entries)}.items():
             means = MEANINGS.get(reason, "it does not say why")
-            console.say(f"--reason {reason}: {means}. {advice_on(stack, entry).said}")
+            console.say(f"--reason {reason}: {means}. {advice_on(stack, entry).text}")
 
 
 @app.command()
@@ -102,7 +102,7 @@ def show(
     with _queue(stack) as queue:
         found = named(queue, message_reader(stack), message_id)
     if not found and queue.held_elsewhere:
-        told = cannot_be_told(f"{message_id!r} is", queue.held_elsewhere)
+        told = unknown_because_in_flight(f"{message_id!r} is", queue.held_elsewhere)
         raise Failed(f"{told[0].upper()}{told[1:]}; look again.")
     if not found:
         raise Failed(

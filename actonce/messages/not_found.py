@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from botocore.exceptions import ClientError
 
-from actonce.messages.sentences import cannot_be_told
+from actonce.messages.sentences import unknown_because_in_flight
 from actonce.messages.story import Story
 from actonce.queues.queue_state import depth_of, find_pause
 from actonce.stack.aws_errors import error_text
@@ -22,7 +22,7 @@ def seen_nowhere(stack: Stack, story: Story) -> list[str]:
         who = "No part of the stack that could be read"
     told = [f"{who} has seen a message {story.message_id!r}."]
     if held:
-        told.append(f"{capitalize(cannot_be_told('it is', held))}; look again.")
+        told.append(f"{capitalize(unknown_because_in_flight('it is', held))}; look again.")
     try:
         depth = depth_of(stack, stack.requests_queue, datetime.now(UTC))
         number = depth.waiting + depth.in_flight + depth.delayed

@@ -1,47 +1,34 @@
-"""The states that a message can be in, and how they are told from what was read."""
+"""The states that a message can be in, and how they follow from what was read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, Literal
 
-from actonce.messages.history import (
-    TELL_DEAD_LETTER,
-    TELL_DECISION,
-    Step,
-)
+from actonce.messages.history import TELL_DEAD_LETTER, TELL_DECISION, Step
 from actonce.messages.story import Story
 from actonce_core.histories.stays import Stay
 
-REDRIVEN_FOR: Final = timedelta(days=14)
-"""How long Step Functions can continue an execution that has ended."""
-
-
 StateName = Literal[
-    "not_known",
-    "not_seen",
-    "not_started",
-    "running",
-    "at_work",
-    "retrying",
-    "waiting_for_decision",
-    "performed",
-    "found",
-    "resolved",
-    "rejected",
-    "failed",
-    "aborted",
-    "timed_out",
-    "ended",
-]
+    "not_known", "not_seen", "not_started", "running", "at_work", "retrying",
+    "waiting_for_decision", "performed", "found", "resolved", "rejected", "failed", "aborted",
+    "timed_out", "ended",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state of a message: a few words for it, and a sentence that explains them."""
+    """A state of a message: a few words for it, and a sentence that explains them.
+
+    Attributes:
+        is_open: ActOnce goes on by itself.
+        is_redrivable: it ended undecided, and Step Functions can continue it for `REDRIVEN_FOR`.
+    """
 
     label: str
     means: str
+    is_open: bool = False
+    is_redrivable: bool = False
 
 
 STATES: Final[Mapping[StateName, State]] = {
@@ -55,13 +42,17 @@ STATES: Final[Mapping[StateName, State]] = {
     "running": State(
         "running",
         "Its execution has not ended: an attempt is at work or is due, or it waits for a decision.",
+        is_open=True,
     ),
     "at_work": State(
-        "at work", "An attempt is under way; none has failed since it was started, or tried again."
+        "at work",
+        "An attempt is under way; none has failed since it was started, or tried again.",
+        is_open=True,
     ),
     "retrying": State(
         "retrying",
         "An attempt failed. ActOnce looks up what became of it, or tries again, by itself.",
+        is_open=True,
     ),
     "waiting_for_decision": State(
         "waiting for decision",
@@ -76,20 +67,31 @@ STATES: Final[Mapping[StateName, State]] = {
         "resolved by hand", "A person said that the effect happened, or made it happen."
     ),
     "rejected": State("rejected by hand", "A person decided that it shall not happen."),
-    "failed": State("failed", "Its execution failed before anybody had decided."),
-    "aborted": State("aborted", "Somebody stopped its execution before it was finished."),
-    "timed_out": State("timed out", "Its execution was open for longer than it may be."),
+    "failed": State(
+        "failed", "Its execution failed before anybody had decided.", is_redrivable=True
+    ),
+    "aborted": State(
+        "aborted", "Somebody stopped its execution before it was finished.", is_redrivable=True
+    ),
+    "timed_out": State(
+        "timed out", "Its execution was open for longer than it may be.", is_redrivable=True
+    ),
     "ended": State("ended", "It has ended, and what was read does not tell how."),
 }
 """Every state that a message can be in, in the order in which it may pass through them."""
 
+REDRIVEN_FOR: Final = timedelta(days=14)
+"""How long Step Functions can continue an execution that has ended."""
 
-BROKEN_OFF: Final = ("failed", "aborted", "timed_out")
-"""Undecided states, which Step Functions can continue for `REDRIVEN_FOR`."""
-
+BROKEN_OFF: Final = tuple(name for name, state in STATES.items() if state.is_redrivable)
 
 WAITING: Final[StateName] = "waiting_for_decision"
 
+PERFORM_EFFECT = "PerformEffect"
+"""The state machine's state in which attempts are made."""
+
+AFTER_DECISION = (TELL_DECISION, "Decision", "Done", "Failed")
+"""The state machine's states in which no attempt is at work, and none may come."""
 
 _OF_STATUS: Final[Mapping[str, StateName]] = {
     "RUNNING": "running",
@@ -97,33 +99,24 @@ _OF_STATUS: Final[Mapping[str, StateName]] = {
     "ABORTED": "aborted",
     "TIMED_OUT": "timed_out",
 }
-
-
 _OF_OUTCOME: Final[Mapping[str, StateName]] = {
     "performed": "performed",
     "found": "found",
     "resolved": "resolved",
     "rejected": "rejected",
-    "dead_letter": "waiting_for_decision",
+    "dead_letter": WAITING,
 }
-
-
-PERFORM = "PerformEffect"
-
-
-AFTER_DECISION = (TELL_DECISION, "Decision", "Done", "Failed")
-"""States in which no attempt is at work, and none may come."""
 
 
 def state_of(story: Story) -> StateName:
     """The state that a message is in."""
-    execution, row = story.execution, story.row
+    execution = story.execution
     if execution is not None and execution.status == "RUNNING":
         return state_of_running(story.steps, story.dead_letters)
     if execution is not None:
         return state_of_execution(execution.status, execution.outcome)
-    if row is not None:
-        return state_of_row(row)
+    if story.row is not None:
+        return state_of_row(story.row)
     if "execution" in story.unread or "row" in story.unread or may_have_run(story):
         return "not_known"
     return "not_started" if story.is_known else "not_seen"
@@ -138,11 +131,11 @@ def may_have_run(story: Story) -> bool:
 def state_of_running(steps: Sequence[Step], stays: Sequence[Stay]) -> StateName:
     """The state of a message whose execution runs, by its history; no steps: it is unreadable."""
     if stays and not stays[-1].over:
-        return "waiting_for_decision"
+        return WAITING
     _, state = last_entered(steps)
     if not steps or state in AFTER_DECISION:
         return "running"
-    return "at_work" if state == PERFORM and not latest_failures(steps) else "retrying"
+    return "at_work" if state == PERFORM_EFFECT and not latest_failures(steps) else "retrying"
 
 
 def state_of_row(row: Mapping[str, Any]) -> StateName:
@@ -158,11 +151,6 @@ def state_of_execution(status: str, outcome: str | None = None) -> StateName:
     return _OF_OUTCOME.get(str(outcome)) or _OF_STATUS.get(status, "ended")
 
 
-def waits_for_decision(story: Story) -> bool:
-    """Whether nothing happens before a person decides."""
-    return state_of(story) == "waiting_for_decision"
-
-
 def outcome_of(story: Story) -> str | None:
     """`performed`, `found`, `resolved`, `rejected` or `dead_letter`; None while it is open."""
     if story.execution is not None:
@@ -174,7 +162,7 @@ def outcome_of(story: Story) -> str | None:
 def last_entered(steps: Sequence[Step]) -> tuple[int, str]:
     """The last step that entered a state, by its number, and that state."""
     entered = [number for number, step in enumerate(steps) if step.what == "entered"]
-    return (entered[-1], steps[entered[-1]].state) if entered else (0, PERFORM)
+    return (entered[-1], steps[entered[-1]].state) if entered else (0, PERFORM_EFFECT)
 
 
 def latest_failures(steps: Sequence[Step]) -> list[Step]:

@@ -4,19 +4,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from actonce.messages.advice import REMEDY, Advice, advise
+from actonce.messages.advice import Advice, advise
 from actonce.messages.arguments import command
 from actonce.messages.dead_letters import DeadLetter
-from actonce.messages.facts import are_effects_unknown
+from actonce.messages.facts import facts_of
 from actonce.messages.filters import Entry
 from actonce.messages.own_effects import OwnEffects, effects_of_stack
-from actonce.messages.sentences import (
-    tell_conflicts,
-    tell_duplicates,
-    tell_effect,
-    tell_what_happened,
-)
-from actonce.messages.states import STATES, StateName, outcome_of, state_of
+from actonce.messages.sentences import describe, describe_conflicts
+from actonce.messages.states import STATES, StateName, outcome_of
 from actonce.messages.story import Part, Story, UnstartedScan
 from actonce.messages.unstarted import Unstarted
 from actonce.stack.clients import Stack
@@ -69,31 +64,25 @@ def summarize(
         differs_beside: whether the page shows beside it what differs in a conflict, so that no
             command is named for that.
     """
-    state = state_of(story)
-    row = story.row or {}
-    advice, conflicts = advise(story, state, letter), tell_conflicts(story)
+    facts = facts_of(story, letter)
+    advice, conflicts, row = advise(facts), describe_conflicts(story), story.row or {}
     if any(entry.is_conflict for entry in story.unstarted):
-        remedy = REMEDY
+        remedy = _REMEDY
         if not differs_beside:
             remedy += f" What differs is shown by {command(story, 'unstarted show')}"
-        if advice.said is None:
+        if advice.text is None:
             advice = Advice(remedy)
         else:
             conflicts = f"{conflicts} {remedy}"
-    told = [
-        tell_what_happened(story, state, letter),
-        tell_effect(story, state),
-        tell_duplicates(story),
-    ]
     return Summary(
-        state=state,
-        label=STATES[state].label,
-        means=STATES[state].means,
+        state=facts.state,
+        label=STATES[facts.state].label,
+        means=STATES[facts.state].means,
         status=row.get("status") if story.execution is None else story.execution.status,
         outcome=outcome_of(story),
-        effects=None if are_effects_unknown(story) else len(story.effects),
-        sentence=" ".join(filter(None, told)),
-        advice=advice.said,
+        effects=len(story.effects) if facts.are_effects_known else None,
+        sentence=describe(facts),
+        advice=advice.text,
         advised=advice.action,
         conflicts=conflicts,
         unread=tuple(
@@ -133,6 +122,11 @@ def advice_on(
     is_conflict = any(one.is_conflict for one in unstarted)
     return Advice(summary.advice, "discard" if is_conflict else summary.advised)
 
+
+_REMEDY = (
+    "Compare the two contents, and ask the producer which is right. Then discard the refused one, "
+    "or have it sent under a new id; sent back, it would be refused again."
+)
 
 _PARTS: Final[Mapping[Part, str]] = {
     "execution": "Its execution",

@@ -1,4 +1,4 @@
-"""Words of sentences: times, numbers and how a sentence begins."""
+"""Words of sentences: times, numbers, and how a sentence begins."""
 
 from datetime import datetime
 
@@ -8,16 +8,11 @@ def in_utc(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def utc_of(text: str) -> str:
-    """The same of a time in ISO 8601."""
-    return in_utc(datetime.fromisoformat(text))
+def times(number: int) -> str:
+    """How often, in a sentence."""
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
 def capitalize(text: str) -> str:
     """The beginning of a sentence; a file's name stays as it is."""
     return f"{text[0].upper()}{text[1:]}" if text.startswith(("the ", "whether ")) else text
-
-
-def times(number: int) -> str:
-    """How often, in a sentence."""
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")

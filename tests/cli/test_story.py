@@ -13,10 +13,13 @@ import pytest
 
 from actonce.messages import story as stories
 from actonce.messages import unstarted
+from actonce.messages.advice import RULES
 from actonce.messages.arguments import as_argument, message_argument
 from actonce.messages.dead_letters import NOTHING_HAPPENED
+from actonce.messages.facts import facts_of
 from actonce.messages.history import Execution, Step
 from actonce.messages.own_effects import EffectsTable
+from actonce.messages.sentences import SENTENCES
 from actonce.messages.states import STATES
 from actonce.messages.story import Part, Story, UnstartedScan, read_story
 from actonce.messages.summary import advice_on, summarize
@@ -307,6 +310,14 @@ def test_how_each_stands_and_what_to_do_is_told_as_reviewed(snapshot: Snapshot) 
     snapshot("stories.txt", "".join(lines))
 
 
+def test_every_state_has_a_sentence_and_every_rule_gives_the_advice_of_a_story() -> None:
+    found = [facts_of(told) for told in STORIES.values()]
+    assert SENTENCES.keys() == STATES.keys() == {facts.state for facts in found}
+    first = {next((rule for rule in RULES if rule(facts)), None) for facts in found}
+    assert [rule.__name__ for rule in RULES if rule not in first] == []
+    assert None in first
+
+
 def test_why_it_waits_is_told_by_its_history_and_not_by_a_letter_of_before() -> None:
     now = waits("outcome_unknown", "late")
     assert summarize(now, letter(reason="not_performed")) == summarize(now)
@@ -329,11 +340,11 @@ def test_by_a_letter_alone_no_retry_is_advised_before_the_effects_were_looked_at
     advice = advice_on(stack, letter(reason=reason), own)
     place = {"the example's table": "the effects table", "a team's own": CARDS}.get(str(where))
     if place is None or reason in NOTHING_HAPPENED:
-        assert "Look first" not in str(advice.said)
+        assert "Look first" not in str(advice.text)
     else:
-        assert f"Look first whether {place} has its effect" in str(advice.said)
-        assert "resolve" in str(advice.said)
-        assert "retry" not in str(advice.said)
+        assert f"Look first whether {place} has its effect" in str(advice.text)
+        assert "resolve" in str(advice.text)
+        assert "retry" not in str(advice.text)
         assert advice.action is None
 
 

@@ -19,7 +19,7 @@ from actonce.messages.dead_letters import DeadLetter, is_of_last
 from actonce.messages.difference import Difference, difference
 from actonce.messages.facts import failure_of
 from actonce.messages.not_found import seen_nowhere
-from actonce.messages.states import WAITING, waits_for_decision
+from actonce.messages.states import WAITING, state_of
 from actonce.messages.story import Story, UnstartedScan, read_story, with_log
 from actonce.messages.summary import Summary, summarize
 from actonce.messages.unstarted import Unstarted
@@ -121,7 +121,7 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
         ],
     }
     if story.is_known:
-        form = _form(context, story) if waits_for_decision(story) else None
+        form = _form(context, story) if state_of(story) == WAITING else None
         letter = form and form[1]
         summary = summarize(story, letter, differs_beside=True)
         values |= {
@@ -217,7 +217,7 @@ def _every(context: Context, story: Story, looks: int) -> int | None:
     Args:
         looks: how often the page has looked so far by itself.
     """
-    if waits_for_decision(story):
+    if state_of(story) == WAITING:
         is_read = context.letters.state().reading is None
         return _WHILE_IT_WAITS if is_read else _WHILE_IT_RUNS
     if story.execution is not None:

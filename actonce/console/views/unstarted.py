@@ -40,7 +40,7 @@ def entry(context: Context, request: ViewRequest) -> Response:
         context,
         "unstarted_entry.html.j2",
         entry=found,
-        advice=advice.said,
+        advice=advice.text,
         actions=actions,
         commands=[_command(context, [found], action, "WHY") for action in actions],
         first=first,
