@@ -6,6 +6,7 @@ Paths run on the conformance suite's machine, which walks them through crashes a
 import itertools
 import json
 import random
+import re
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from jsonata import Jsonata
 
 from actonce.messages.history import NO_FUNCTION_FINDS, nothing_looks_up
 from actonce_core.execution import MAX_INPUT_BYTES
+from actonce_core.reason import NOTHING_HAPPENED, DeadLetterReason
 from lab.conformance import machine, stepfunctions
 from lab.conformance.machine import Aborted, Execution, Position, StateFailed
 from tests import template
@@ -42,6 +44,14 @@ BOTH = pytest.mark.parametrize("load", [asl.definition, audit_machine.definition
 
 
 # --------------------------------------------------------------------------- the text
+
+
+def test_a_letter_has_every_reason_that_is_explained_and_no_other() -> None:
+    text = json.dumps(asl.definition())
+    assert {*re.findall(r'"reason": "(\w+)"', text)} == {*DeadLetterReason}
+    proves = re.search(r"failure\.reason in (\[.*?\])", text)
+    assert proves is not None
+    assert json.loads(proves[1].replace("'", '"')) == [*NOTHING_HAPPENED]
 
 
 @BOTH

@@ -13,6 +13,7 @@ from actonce.messages.history import nothing_looks_up
 from actonce.messages.sentences import found_effects
 from actonce.messages.states import STATES, WAITING, may_have_run
 from actonce.terminal.words import capitalize, in_utc
+from actonce_core.reason import NOTHING_HAPPENED, DeadLetterReason
 
 
 class Advice(NamedTuple):
@@ -39,7 +40,7 @@ def _look_for_effect(facts: Facts) -> Advice | None:
 def _resolve(facts: Facts) -> Advice | None:
     if facts.state != WAITING or not facts.story.effects:
         return None
-    did_not_happen = facts.failure.get("reason") in ("rejected", "not_performed")
+    did_not_happen = facts.failure.get("reason") in NOTHING_HAPPENED
     again = "A retry, like perform," if did_not_happen else "To perform it"
     shown = found_effects(facts.story)
     if facts.are_effects_of_before:
@@ -59,13 +60,15 @@ def _decide_by_reason(facts: Facts) -> Advice | None:
 
 
 _BY_REASON: Final[Mapping[Any, Advice]] = {
-    "rejected": Advice(
+    DeadLetterReason.REJECTED: Advice(
         "It did not happen: the function says that it never will. Reject it; or, where the "
         "function is wrong, mend it and retry.",
         "reject",
     ),
-    "not_performed": Advice("It did not happen. Mend the cause and retry; or reject it.", "retry"),
-    "rounds_used_up": Advice(
+    DeadLetterReason.NOT_PERFORMED: Advice(
+        "It did not happen. Mend the cause and retry; or reject it.", "retry"
+    ),
+    DeadLetterReason.ROUNDS_USED_UP: Advice(
         "Mend the cause and retry: ActOnce looks it up again before it performs it.", "retry"
     ),
 }

@@ -12,16 +12,14 @@ from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
 from actonce_core.execution import execution_name
+from actonce_core.reason import NOTHING_HAPPENED, DeadLetterReason
 from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
     from actonce_core.histories.stays import Stay
 
 MEANINGS = {
-    "rejected": "your function refused it, so it did not happen",
-    "not_performed": "your function said each time that it did not happen, until no retry was left",
-    "rounds_used_up": "each attempt ended without a clear answer; each look-up found no effect",
-    "outcome_unknown": "it may have happened, and the look-up could not find out",
+    **{reason.value: reason.explanation for reason in DeadLetterReason},
     **{
         status.lower(): "its execution ended before anybody had decided; only retry continues it"
         for status in ENDED_UNDECIDED
@@ -32,9 +30,6 @@ REASONS = tuple(MEANINGS)
 
 LETTER_CHARACTERS = 8
 """Of an SQS id, as lists print it; fewer are no name."""
-
-NOTHING_HAPPENED = ("rejected", "not_performed")
-"""Reasons that prove that the effect did not happen."""
 
 
 @dataclass(frozen=True, slots=True)

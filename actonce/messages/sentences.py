@@ -27,6 +27,7 @@ from actonce.terminal.error_names import in_words
 from actonce.terminal.output import counted
 from actonce.terminal.words import capitalize, in_utc, times
 from actonce_core.histories.stays import DECISIONS
+from actonce_core.reason import DeadLetterReason
 from pipeline.audit.reading.effects import moment
 
 DESCRIPTION_CHARACTERS = 200
@@ -131,16 +132,16 @@ def _waiting(facts: Facts) -> str:
     """Why it waits for a decision."""
     error, rounds = _in_brackets(facts.failure), facts.failure.get("rounds")
     reason, why = facts.failure.get("reason"), ""
-    if reason == "rejected":
+    if reason == DeadLetterReason.REJECTED:
         why = f"The function refused it{error}. "
-    elif reason == "not_performed":
+    elif reason == DeadLetterReason.NOT_PERFORMED:
         number = sum(map(_proves_nothing_happened, facts.failures))
         often = times(number) if number else "each time"
         why = f"The function said {often} that nothing happened{error}; no retry is left. "
-    elif reason == "rounds_used_up":
+    elif reason == DeadLetterReason.ROUNDS_USED_UP:
         attempts = counted(int(rounds), "attempt", "attempts") if rounds else "The attempts"
         why = f"{attempts} ended without a clear answer{error}; each look-up found no effect. "
-    elif reason == "outcome_unknown":
+    elif reason == DeadLetterReason.OUTCOME_UNKNOWN:
         look_up = _look_up(str(facts.failure.get("cause") or ""))
         why = f"An attempt ended without a clear answer{error}, and {look_up}. "
     return f"{why}ActOnce posted a dead letter and waits for a decision."

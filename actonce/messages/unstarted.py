@@ -27,17 +27,10 @@ RECEIVED_TOO_OFTEN = "received_too_often"
 """The reason of a message that SQS moved here itself, after `maxReceiveCount` receives."""
 
 MEANINGS: Mapping[str, str] = {
-    Reason.NOT_JSON: "its body is no JSON, or two parsers could read it differently",
-    Reason.NO_MESSAGE_ID: "it has no message id where the stack's MessageIdFrom says",
-    Reason.TOO_LARGE: "it is larger than an execution's input may be",
-    Reason.CONFLICT: "its id was used first for other content",
-    Reason.TOO_OLD_TO_TELL: "its id was first seen so long ago that Step Functions may have "
-    "forgotten it",
-    Reason.OTHER_MEMORY: "another state machine, ledger or lease knows what became of it",
-    Reason.NOT_STARTABLE: "Step Functions refused to start it, which is a bug of ActOnce",
+    **{reason.value: reason.explanation for reason in Reason},
     RECEIVED_TOO_OFTEN: "the starter received it time and again and never finished",
 }
-REASONS = tuple(str(reason) for reason in MEANINGS)
+REASONS = tuple(MEANINGS)
 """Why a delivery was not started; `MEANINGS` explains each."""
 
 MOST_KEPT = 32 * 1024 * 1024

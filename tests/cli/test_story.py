@@ -15,7 +15,6 @@ from actonce.messages import story as stories
 from actonce.messages import unstarted
 from actonce.messages.advice import RULES
 from actonce.messages.arguments import as_argument, message_argument
-from actonce.messages.dead_letters import NOTHING_HAPPENED
 from actonce.messages.facts import facts_of
 from actonce.messages.history import Execution, Step
 from actonce.messages.own_effects import EffectsTable
@@ -27,6 +26,7 @@ from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
 from actonce_core.histories.stays import Stay
 from actonce_core.message import MessageReader
+from actonce_core.reason import NOTHING_HAPPENED
 from actonce_core.records import timestamp
 from pipeline.audit.reading.effects import Attributes
 from tests.support.queues import handed_on, letter

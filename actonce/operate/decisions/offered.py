@@ -2,9 +2,9 @@
 
 from typing import Literal, get_args
 
-from actonce.messages.dead_letters import NOTHING_HAPPENED
 from actonce.messages.history import nothing_looks_up
 from actonce.stack.clients import Stack
+from actonce_core.reason import NOTHING_HAPPENED, DeadLetterReason
 
 Decision = Literal["retry", "perform", "resolve", "reject"]
 """`perform` takes a person's word that the effect did not happen, without a look-up; `retry` looks
@@ -40,9 +40,9 @@ def why_not(stack: Stack, decision: str, reason: str, cause: str) -> str | None:
     if decision == "perform" and reason in NOTHING_HAPPENED:
         return _NOBODYS_WORD
     looks = stack.find_function is not None or stack.ledger_table is not None
-    if decision == "perform" and reason == "rounds_used_up" and looks:
+    if decision == "perform" and reason == DeadLetterReason.ROUNDS_USED_UP and looks:
         return _LOOKS
-    was_unnamed = reason == "outcome_unknown" and nothing_looks_up(cause)
+    was_unnamed = reason == DeadLetterReason.OUTCOME_UNKNOWN and nothing_looks_up(cause)
     if decision == "retry" and was_unnamed and stack.find_function is None:
         return _IN_VAIN
     return None
