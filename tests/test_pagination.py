@@ -16,7 +16,7 @@ from botocore.client import BaseClient
 from actonce.demo import records as demo_records
 from actonce.doctor import looking
 from actonce.messages import delivery_log, recent
-from actonce.messages.own_effects import EffectsTable
+from actonce.messages.own_effects import DynamoDbEffects
 from actonce.operate import pausing, status
 from actonce.records import collect
 from actonce.stack import clients
@@ -153,8 +153,8 @@ def item(name: str) -> dict[str, Any]:
     return {name: {"S": value} for name, value in told.items()} | {"slot": {"N": "1"}}
 
 
-def effects() -> EffectsTable:
-    return EffectsTable(STACK.dynamodb, "effects", Attributes())
+def effects() -> DynamoDbEffects:
+    return DynamoDbEffects(STACK.dynamodb, "effects", Attributes())
 
 
 def run(pages: Pages, stream: str) -> collect._Run:

@@ -11,9 +11,9 @@ import typer
 
 from actonce.cli.options import Decorator, gathered
 from actonce.messages.own_effects import (
-    EffectsFile,
-    EffectsTable,
-    OwnEffects,
+    DynamoDbEffects,
+    EffectStore,
+    FileEffects,
     effects_of_stack,
 )
 from actonce.stack.clients import Stack
@@ -61,7 +61,7 @@ class EffectsPlace:
     effects_id: str | None
     effects_description: list[str] | None = None
 
-    def effects(self, stack: Stack) -> OwnEffects | None:
+    def effects(self, stack: Stack) -> EffectStore | None:
         """What reads the effects: by the options, or by the stack's outputs where none is given.
 
         Raises:
@@ -72,9 +72,9 @@ class EffectsPlace:
         of_stack = effects_of_stack(stack)
         if self.effects_table is not None:
             named = self._attributes(Attributes())
-            return EffectsTable(stack.dynamodb, self.effects_table, named, tables=stack.tables)
+            return DynamoDbEffects(stack.dynamodb, self.effects_table, named, tables=stack.tables)
         if self.effects_file is not None:
-            return EffectsFile(self.effects_file, self._attributes(Attributes()))
+            return FileEffects(self.effects_file, self._attributes(Attributes()))
         if of_stack is not None:
             of_stack.attributes = self._attributes(of_stack.attributes)
         return of_stack

@@ -15,7 +15,7 @@ from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.dead_letters import look as look_at_letters
 from actonce.messages.filters import Listing, Narrowing
 from actonce.messages.newest import Newest
-from actonce.messages.own_effects import OwnEffects
+from actonce.messages.own_effects import EffectStore
 from actonce.messages.recent import EndedMessages, Recent, page
 from actonce.messages.states import BROKEN_OFF, REDRIVEN_FOR
 from actonce.messages.unstarted import Unstarted
@@ -97,7 +97,7 @@ class Context:
         stack: Stack,
         discarded: Path,
         *,
-        own: OwnEffects | None = None,
+        own: EffectStore | None = None,
         read_only: bool = False,
         audit: Path | None = None,
         scan_waits: float = 2.0,

@@ -9,7 +9,7 @@ from typing import TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.doctor.facts import Alarms, Effects, Facts, Feed, Function, Missing, Queue, Unreadable
-from actonce.messages.own_effects import EffectsTable, effects_of_stack
+from actonce.messages.own_effects import DynamoDbEffects, effects_of_stack
 from actonce.queues.queue_state import find_pause
 from actonce.stack.aws_errors import is_missing
 from actonce.stack.clients import Aws, Stack, resources_of
@@ -176,7 +176,7 @@ def _mappings(stack: Stack, queue_arn: str) -> Iterator[Feed]:
             yield Feed(one["FunctionArn"], one["State"], reports, filters)
 
 
-def _effects(stack: Stack, table: EffectsTable) -> Effects:
+def _effects(stack: Stack, table: DynamoDbEffects) -> Effects:
     name, named = stack.effects_table, table.attributes
     described = stack.dynamodb.describe_table(TableName=name)["Table"]
     is_exported = "AuditStateMachineArn" in stack.outputs
@@ -192,7 +192,7 @@ def _effects(stack: Stack, table: EffectsTable) -> Effects:
     )
 
 
-def _not_asked(table: EffectsTable) -> str:
+def _not_asked(table: DynamoDbEffects) -> str:
     try:
         table.of_message("0")  # a text, and a number, so that the table is asked
     except Failed as failed:

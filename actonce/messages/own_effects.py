@@ -75,7 +75,7 @@ class OwnEffect:
         return shown | {"at": timestamp(self.at) if self.at else None}
 
 
-class OwnEffects:
+class EffectStore:
     """The place where a team keeps its effects.
 
     Attributes:
@@ -114,7 +114,7 @@ class _Shape:
     index: str | None
 
 
-class EffectsTable(OwnEffects):
+class DynamoDbEffects(EffectStore):
     """A table of DynamoDB.
 
     Args:
@@ -140,7 +140,7 @@ class EffectsTable(OwnEffects):
         self._known: _Shape | None = None
 
     def every(self) -> Iterator[OwnEffect | None]:
-        """See `OwnEffects`; reads the whole table."""
+        """See `EffectStore`; reads the whole table."""
         shape = self._shape()
         pages = self._dynamodb.get_paginator("scan").paginate(
             TableName=self._name, ConsistentRead=True, **self._projection(shape)
@@ -156,7 +156,7 @@ class EffectsTable(OwnEffects):
         return [self._effect(item, shape) for item in page["Items"]]
 
     def of_message(self, message_id: str) -> list[OwnEffect]:
-        """See `OwnEffects`; consistently, but by an index where the id is not the table's key."""
+        """See `EffectStore`; consistently, but by an index where the id is not the table's key."""
         shape = self._shape()
         key = self.attributes.key
         if shape.hash_key != key and shape.index is None:
@@ -253,15 +253,15 @@ class EffectsTable(OwnEffects):
         return _read(told, named, effect_id_of(keys, named.key))
 
 
-def effects_of_stack(stack: Stack) -> EffectsTable | None:
+def effects_of_stack(stack: Stack) -> DynamoDbEffects | None:
     """The effects table that the stack's outputs name; None: they name none."""
     if "EffectsTableName" not in stack.outputs:
         return None
     attributes = Attributes.of_output(stack.effects_attributes or DEFAULT_KEY)
-    return EffectsTable(stack.dynamodb, stack.effects_table, attributes, "the effects table")
+    return DynamoDbEffects(stack.dynamodb, stack.effects_table, attributes, "the effects table")
 
 
-class EffectsFile(OwnEffects):
+class FileEffects(EffectStore):
     """JSON Lines that a team brings, gzip or not.
 
     Args:
@@ -276,7 +276,7 @@ class EffectsFile(OwnEffects):
         self._file = file
 
     def every(self) -> Iterator[OwnEffect | None]:
-        """See `OwnEffects`."""
+        """See `EffectStore`."""
         named = self.attributes
         for number, line in enumerate(self._lines(), 1):
             if not line.strip():

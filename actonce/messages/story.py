@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
-from actonce.messages.own_effects import OwnEffects, effects_of_stack, plain, typed
+from actonce.messages.own_effects import EffectStore, effects_of_stack, plain, typed
 from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
 from actonce.stack.aws_errors import error_text
@@ -185,7 +185,7 @@ class Story:
 def read_story(
     stack: Stack,
     message_id: str,
-    own: OwnEffects | None = None,
+    own: EffectStore | None = None,
     *,
     log: bool = True,
     unstarted: UnstartedScan | None = None,
@@ -322,7 +322,7 @@ def _events(stack: Stack, execution_arn: str | None) -> list[Event]:
     return [] if execution_arn is None else read_events(stack.stepfunctions, execution_arn)
 
 
-def _effects(message_id: str, own: OwnEffects | None) -> list[Record]:
+def _effects(message_id: str, own: EffectStore | None) -> list[Record]:
     found = [] if own is None else [effect.as_json() for effect in own.of_message(message_id)]
     return sorted(found, key=lambda effect: str(effect["at"]))
 

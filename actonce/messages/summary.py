@@ -9,7 +9,7 @@ from actonce.messages.arguments import command
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.facts import facts_of
 from actonce.messages.filters import Entry
-from actonce.messages.own_effects import OwnEffects, effects_of_stack
+from actonce.messages.own_effects import EffectStore, effects_of_stack
 from actonce.messages.sentences import describe, describe_conflicts
 from actonce.messages.states import STATES, StateName, outcome_of
 from actonce.messages.story import Part, Story, UnstartedScan
@@ -92,7 +92,7 @@ def summarize(
 
 
 def advice_on(
-    stack: Stack, entry: Entry, own: OwnEffects | None = None, *, differs_beside: bool = False
+    stack: Stack, entry: Entry, own: EffectStore | None = None, *, differs_beside: bool = False
 ) -> Advice:
     """What to do about an entry of DeadLetterQueue or UnstartedQueue, by the entry alone.
 

@@ -22,7 +22,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.own_effects import OwnEffects, effects_of_stack
+from actonce.messages.own_effects import EffectStore, effects_of_stack
 from actonce.records.day_files import (
     DayFiles,
     day_folder,
@@ -68,7 +68,7 @@ class CollectRequest:
     sent: Path | None = None
     streams: frozenset[str] = frozenset(STREAMS)
     retry_for: float = 300.0
-    effects: OwnEffects | None = None
+    effects: EffectStore | None = None
 
 
 @dataclass(slots=True)
@@ -402,7 +402,7 @@ class _Run:
             if left_out[what]
         ]
 
-    def _source(self) -> OwnEffects:
+    def _source(self) -> EffectStore:
         """Where the request, or else the stack, says that the effects are."""
         source = self.request.effects or effects_of_stack(self.stack)
         if source is None:
@@ -413,7 +413,7 @@ class _Run:
             )
         return source
 
-    def _effects_of(self, source: OwnEffects, left_out: Counter[str]) -> Iterator[Record]:
+    def _effects_of(self, source: EffectStore, left_out: Counter[str]) -> Iterator[Record]:
         """The record of each effect; counts in `left_out` what the notes tell."""
         number = 0
         for effect in source.every():

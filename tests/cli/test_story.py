@@ -17,7 +17,7 @@ from actonce.messages.advice import RULES
 from actonce.messages.arguments import as_argument, message_argument
 from actonce.messages.facts import facts_of
 from actonce.messages.history import Execution, Step
-from actonce.messages.own_effects import EffectsTable
+from actonce.messages.own_effects import DynamoDbEffects
 from actonce.messages.sentences import SENTENCES
 from actonce.messages.states import STATES
 from actonce.messages.story import Part, Story, UnstartedScan, read_story
@@ -336,7 +336,7 @@ def test_by_a_letter_alone_no_retry_is_advised_before_the_effects_were_looked_at
     if where == "the example's table":
         stack = with_outputs(moto_stack, EffectsTableName="appointments")
     elif where is not None:
-        own = EffectsTable(moto_stack.dynamodb, "cards", Attributes())
+        own = DynamoDbEffects(moto_stack.dynamodb, "cards", Attributes())
     advice = advice_on(stack, letter(reason=reason), own)
     place = {"the example's table": "the effects table", "a team's own": CARDS}.get(str(where))
     if place is None or reason in NOTHING_HAPPENED:
@@ -456,7 +456,7 @@ def test_one_denied_read_is_named_and_the_rest_is_told(
 
 
 def test_effects_of_a_teams_own_that_cannot_be_read_are_named(machine: Stack) -> None:
-    own = EffectsTable(machine.dynamodb, "no-such-table", Attributes())
+    own = DynamoDbEffects(machine.dynamodb, "no-such-table", Attributes())
     assert list(read_story(machine, "request-1", own).unread) == ["effects"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from actonce.cli.effects_options import EffectsPlace
-from actonce.messages.own_effects import EffectsFile, EffectsTable, OwnEffects
+from actonce.messages.own_effects import DynamoDbEffects, EffectStore, FileEffects
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from pipeline.audit.reading.effects import Attributes, moment
@@ -27,13 +27,13 @@ def card(message_id: Any, **more: str) -> dict[str, Any]:
     return {"message_id": key} | {name: {"S": value} for name, value in more.items()}
 
 
-def ids(effects: OwnEffects) -> list[str]:
+def ids(effects: EffectStore) -> list[str]:
     return sorted("" if one is None else one.message_id for one in effects.every())
 
 
 @pytest.fixture
-def cards(moto_stack: Stack) -> EffectsTable:
-    return EffectsTable(moto_stack.dynamodb, "cards", Attributes(description=("card",)))
+def cards(moto_stack: Stack) -> DynamoDbEffects:
+    return DynamoDbEffects(moto_stack.dynamodb, "cards", Attributes(description=("card",)))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def cards(moto_stack: Stack) -> EffectsTable:
     ],
 )
 def test_an_effect_is_named_by_the_key_that_is_not_the_messages(
-    cards: EffectsTable,
+    cards: DynamoDbEffects,
     keys: list[str],
     index: str | None,
     effect_ids: list[str | None],
@@ -61,7 +61,7 @@ def test_an_effect_is_named_by_the_key_that_is_not_the_messages(
     assert cards.of_message("never") == []
 
 
-def test_a_key_that_is_a_number_is_the_text_of_it(cards: EffectsTable) -> None:
+def test_a_key_that_is_a_number_is_the_text_of_it(cards: DynamoDbEffects) -> None:
     items = [card({"N": one}) for one in ("7", "1.50", LARGE)]
     make_table(cards._dynamodb, "cards", "message_id", kind="N", items=items)
     assert ids(cards) == ["1.5", LARGE, "7"]
@@ -71,7 +71,7 @@ def test_a_key_that_is_a_number_is_the_text_of_it(cards: EffectsTable) -> None:
         assert cards.of_message(other) == []
 
 
-def test_ids_are_kept_as_all_records_keep_them(cards: EffectsTable) -> None:
+def test_ids_are_kept_as_all_records_keep_them(cards: DynamoDbEffects) -> None:
     strange = "ü \u202e/\n"
     items = [card(HASHED, card="1"), card(strange, card="2"), {"card": {"S": "no message's"}}]
     make_table(cards._dynamodb, "cards", "card", index="message_id", items=items)
@@ -118,7 +118,7 @@ def shop(moto_stack: Stack) -> Stack:
     return Stack.find(aws, "shop")
 
 
-def named(stack: Stack, name: str) -> OwnEffects:
+def named(stack: Stack, name: str) -> EffectStore:
     place = EffectsPlace(name, None, "message_id", None, "effect_id")
     effects = place.effects(stack)
     assert effects is not None
@@ -178,7 +178,7 @@ def test_of_a_name_that_is_none_the_stacks_tables_are_told_but_not_the_memory(
         named(shop, "Cards").of_message("m-1")
 
 
-def test_a_table_that_cannot_be_asked_is_told(cards: EffectsTable) -> None:
+def test_a_table_that_cannot_be_asked_is_told(cards: DynamoDbEffects) -> None:
     with pytest.raises(Failed, match="no table 'cards'"):
         cards.of_message("m-1")
     make_table(cards._dynamodb, "cards", "card")
@@ -186,7 +186,7 @@ def test_a_table_that_cannot_be_asked_is_told(cards: EffectsTable) -> None:
         cards.of_message("m-1")
 
 
-def test_a_key_of_bytes_is_told(cards: EffectsTable) -> None:
+def test_a_key_of_bytes_is_told(cards: DynamoDbEffects) -> None:
     make_table(cards._dynamodb, "cards", "message_id", kind="B")
     with pytest.raises(Failed, match="is of bytes"):
         list(cards.every())
@@ -202,7 +202,7 @@ def test_lines_are_read_under_names_of_their_own(tmp_path: Path, *, packed: bool
     text = "\n\n".join(map(json.dumps, lines)).encode()
     file = tmp_path / "effects"
     file.write_bytes(gzip.compress(text) if packed else text)
-    effects = EffectsFile(file, Attributes("ref", "when", ("amount",), "order"))
+    effects = FileEffects(file, Attributes("ref", "when", ("amount",), "order"))
     one, timeless, nameless = effects.every()
     assert one is not None
     assert (one.effect_id, one.at, one.description) == ("7", TIME, {"amount": 20})
@@ -225,10 +225,10 @@ def test_lines_are_read_under_names_of_their_own(tmp_path: Path, *, packed: bool
 def test_a_file_that_is_not_of_effects_is_told(tmp_path: Path, content: bytes, said: str) -> None:
     file = tmp_path / "effects"
     with pytest.raises(WrongUse, match="there is no such file"):
-        EffectsFile(file, Attributes())
+        FileEffects(file, Attributes())
     file.write_bytes(content)
     with pytest.raises(Failed, match=said):
-        list(EffectsFile(file, Attributes()).every())
+        list(FileEffects(file, Attributes()).every())
 
 
 @pytest.mark.parametrize(
