@@ -216,9 +216,9 @@ LISTINGS: dict[Site, Listing | str] = {
         both=["a", "b"],
         describe_table=EFFECTS,
     ),
-    ("actonce/messages/own_effects.py", "of_message", "query"): listing(
+    ("actonce/messages/own_effects.py", "find_effects", "query"): listing(
         *map(item, "ab"),
-        seen=lambda _: names(effects().of_message("a"), "effect_id"),
+        seen=lambda _: names(effects().find_effects("a"), "effect_id"),
         both=["appointment-a", "appointment-b"],
         describe_table=EFFECTS,
     ),

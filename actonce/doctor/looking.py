@@ -194,7 +194,7 @@ def _effects(stack: Stack, table: DynamoDbEffects) -> Effects:
 
 def _not_asked(table: DynamoDbEffects) -> str:
     try:
-        table.of_message("0")  # a text, and a number, so that the table is asked
+        table.find_effects("0")  # a text, and a number, so that the table is asked
     except Failed as failed:
         return str(failed)
     return ""

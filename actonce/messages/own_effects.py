@@ -95,7 +95,7 @@ class EffectStore:
         """
         raise NotImplementedError
 
-    def of_message(self, message_id: str) -> list[OwnEffect]:
+    def find_effects(self, message_id: str) -> list[OwnEffect]:
         """The effects of one message, by the producer's id.
 
         Raises:
@@ -155,7 +155,7 @@ class DynamoDbEffects(EffectStore):
         page = self._dynamodb.scan(TableName=self._name, Limit=most, **self._projection(shape))
         return [self._effect(item, shape) for item in page["Items"]]
 
-    def of_message(self, message_id: str) -> list[OwnEffect]:
+    def find_effects(self, message_id: str) -> list[OwnEffect]:
         """See `EffectStore`; consistently, but by an index where the id is not the table's key."""
         shape = self._shape()
         key = self.attributes.key

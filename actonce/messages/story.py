@@ -323,7 +323,7 @@ def _events(stack: Stack, execution_arn: str | None) -> list[Event]:
 
 
 def _effects(message_id: str, own: EffectStore | None) -> list[Record]:
-    found = [] if own is None else [effect.as_json() for effect in own.of_message(message_id)]
+    found = [] if own is None else [effect.as_json() for effect in own.find_effects(message_id)]
     return sorted(found, key=lambda effect: str(effect["at"]))
 
 
