@@ -244,8 +244,8 @@ class DynamoDbEffects(EffectStore):
 
     def _effect(self, item: Item, shape: _Shape) -> OwnEffect | None:
         named = self.attributes
-        values = typed(item)
-        told = {name: plain(value) for name, value in values.items()}
+        values = deserialize(item)
+        told = {name: from_dynamodb(value) for name, value in values.items()}
         if isinstance(number := values.get(named.key), Decimal):
             told[named.key] = exactly(number)
         parts = (shape.hash_key, shape.range_key)
@@ -300,13 +300,13 @@ class FileEffects(EffectStore):
             raise Failed(f"{self.place} cannot be read: {error}.") from error
 
 
-def _read(plain: Item, named: Attributes, effect_id: str | None) -> OwnEffect | None:
-    key = plain.get(named.key)
+def _read(values: Item, named: Attributes, effect_id: str | None) -> OwnEffect | None:
+    key = values.get(named.key)
     if isinstance(key, bool) or not isinstance(key, str | int | float) or key == "":
         return None
-    at = None if named.time is None else moment(plain.get(named.time))
-    description = {name: plain[name] for name in named.description if name in plain}
-    has_time = named.time is not None and plain.get(named.time) is not None
+    at = None if named.time is None else moment(values.get(named.time))
+    description = {name: values[name] for name in named.description if name in values}
+    has_time = named.time is not None and values.get(named.time) is not None
     return OwnEffect(_text(key), effect_id, at, description, has_time)
 
 
@@ -314,19 +314,19 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def typed(item: Item) -> dict[str, Any]:
+def deserialize(item: Item) -> dict[str, Any]:
     """An item of a table in boto3's types: numbers are decimals."""
     return {name: TypeDeserializer().deserialize(value) for name, value in item.items()}
 
 
-def plain(value: Any) -> Any:
+def from_dynamodb(value: Any) -> Any:
     """A value of boto3's types in JSON's."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
+        return {name: from_dynamodb(one) for name, one in value.items()}
     if isinstance(value, list | set | frozenset):
-        found = [plain(one) for one in value]
+        found = [from_dynamodb(one) for one in value]
         return found if isinstance(value, list) else sorted(found, key=str)
     if isinstance(value, Binary):
         return bytes(value.value).hex()  # type: ignore[attr-defined] # the stubs leave it out

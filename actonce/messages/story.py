@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
-from actonce.messages.own_effects import EffectStore, effects_of_stack, plain, typed
+from actonce.messages.own_effects import EffectStore, deserialize, effects_of_stack, from_dynamodb
 from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
 from actonce.stack.aws_errors import error_text
@@ -305,7 +305,11 @@ def _row(stack: Stack, message_id: str) -> Record | None:
         Key={"message_id": {"S": message_id}},
         ConsistentRead=True,
     ).get("Item")
-    return None if item is None else {name: plain(one) for name, one in typed(item).items()}
+    return (
+        None
+        if item is None
+        else {name: from_dynamodb(one) for name, one in deserialize(item).items()}
+    )
 
 
 def _may_be_forgotten(stack: Stack, fingerprint: Record | None, now: datetime) -> bool:
