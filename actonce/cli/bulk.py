@@ -15,8 +15,8 @@ from actonce.cli.options import Decorator, Json, Yes, finite, gathered
 from actonce.messages.filters import (
     E,
     Entry,
+    EntryFilter,
     Listing,
-    Narrowing,
     age,
     grouped,
     read_moment,
@@ -109,11 +109,11 @@ class BulkOptions:
     """The options of a command that acts on many entries, by their names.
 
     Attributes:
-        narrowing: which entries to act on.
+        entry_filter: which entries to act on.
         is_narrowed: an option was given that only --all takes.
     """
 
-    narrowing: Narrowing
+    entry_filter: EntryFilter
     is_narrowed: bool = False
     every: bool = False
     rate: float | None = None
@@ -196,7 +196,7 @@ def bulk_options(
         at = None if before is None else read_moment(before, datetime.now(UTC))
         narrowed = (*kind.values(), before, limit, match, said.get("rate"))
         is_narrowed = any(one is not None for one in narrowed)
-        return BulkOptions(Narrowing(kind, at, match, limit), is_narrowed, **said)
+        return BulkOptions(EntryFilter(kind, at, match, limit), is_narrowed, **said)
 
     return gathered("how", options, options_given)
 
@@ -274,7 +274,7 @@ def act(
         raise Failed(f"Not found in {kind.queue}: {names}{why}.")
     if failed:
         raise Failed(f"{len(failed):,} of {len(entries):,} were not done. Each says why.")
-    limit = how.narrowing.limit
+    limit = how.entry_filter.limit
     if how.every and held and (limit is None or len(entries) < limit):
         what = "Not all could be read" if entries else "Nothing could be read, and nothing was done"
         raise Failed(f"{what}: {held_by_another(held)}. Give the same command again.")

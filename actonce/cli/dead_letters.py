@@ -277,5 +277,5 @@ def _decide(
 def _look(stack: Stack, how: BulkOptions, named: Sequence[str] = ()) -> Listing[DeadLetter]:
     queue = QueueReader(stack.sqs, stack.dead_letter_queue)
     return bulk.read(
-        queue, _LETTERS.queue, lambda tell: look(stack, queue, how.narrowing, tell), named
+        queue, _LETTERS.queue, lambda tell: look(stack, queue, how.entry_filter, tell), named
     )

@@ -205,9 +205,9 @@ def _look(
     stack: Stack, reader: MessageReader, how: BulkOptions, ids: Sequence[str] | None = None
 ) -> Listing[Unstarted]:
     queue = _queue(stack)
-    narrowing = how.narrowing
+    entry_filter = how.entry_filter
     return bulk.read(
-        queue, _DELIVERIES.queue, lambda tell: look(queue, reader, narrowing, tell), ids or ()
+        queue, _DELIVERIES.queue, lambda tell: look(queue, reader, entry_filter, tell), ids or ()
     )
 
 

@@ -13,7 +13,7 @@ from actonce.console.read_only import make_clients
 from actonce.console.templating import environment
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.dead_letters import look as look_at_letters
-from actonce.messages.filters import Listing, Narrowing
+from actonce.messages.filters import EntryFilter, Listing
 from actonce.messages.newest import Newest
 from actonce.messages.own_effects import EffectStore
 from actonce.messages.recent import EndedMessages, Recent, page
@@ -52,7 +52,7 @@ REPLACED: Final = (
 )
 """What to say where `Context.is_replaced`; no decision is taken then."""
 
-_EVERYTHING: Final = Narrowing({})
+_EVERYTHING: Final = EntryFilter({})
 
 
 @dataclass(frozen=True, slots=True)

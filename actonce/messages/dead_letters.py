@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from actonce.messages.filters import Entry, Listing, Narrowing, excerpt
+from actonce.messages.filters import Entry, EntryFilter, Listing, excerpt
 from actonce.messages.history import ENDED_UNDECIDED, HASHED, ended_undecided
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce.stack.clients import Stack
@@ -89,7 +89,7 @@ class DeadLetter(Entry):
         return {"message_id": self.message_id, "execution_name": self.execution_name}
 
     def texts(self) -> list[str]:
-        """The texts that `Narrowing.match` searches."""
+        """The texts that `EntryFilter.match` searches."""
         message = json.dumps(self.message, ensure_ascii=False) if self.message else ""
         return [self.message_id, self.execution_name, self.error, self.cause, message]
 
@@ -191,7 +191,7 @@ def letter_of(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | N
 def look(
     stack: Stack,
     queue: QueueReader,
-    narrowing: Narrowing,
+    entry_filter: EntryFilter,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Listing[DeadLetter]:
     """Read the queue and choose letters, without their messages: there may be 10,000.
@@ -202,7 +202,7 @@ def look(
     Args:
         stack: that has the queue.
         queue: of dead letters; all of it is read.
-        narrowing: which letters to choose; `match` searches `DeadLetter.texts`.
+        entry_filter: which letters to choose; `match` searches `DeadLetter.texts`.
         tell: see `QueueReader.messages`.
     """
     letters: list[DeadLetter] = []
@@ -213,7 +213,7 @@ def look(
         if letter is None:
             others += 1
             continue
-        if narrowing.matches(letter.texts()):
+        if entry_filter.matches(letter.texts()):
             matching.add(letter.entry)
         letters.append(replace(letter, queued=replace(queued, body=""), message=None, source=None))
     newest = of_each_message(letters)
@@ -223,8 +223,8 @@ def look(
         # Not of a letter that was posted since: both times are Step Functions' own.
         if status and at and one.posted_at <= timestamp(at):
             newest[number] = replace(one, ended=status.lower())
-    wait = [one for one in newest if one.ended in (None, narrowing.kind.get("reason"))]
-    chosen = narrowing.of(one for one in wait if one.entry in matching)
+    wait = [one for one in newest if one.ended in (None, entry_filter.kind.get("reason"))]
+    chosen = entry_filter.of(one for one in wait if one.entry in matching)
     left_out = [one for one in newest if one.ended is not None and one not in wait]
     beside = others + sum(len(one.older) for one in chosen) + sum(len(o.entries) for o in left_out)
     states = Counter(str(one.ended) for one in left_out)

@@ -83,7 +83,7 @@ class Listing(Generic[Listed]):
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowing:
+class EntryFilter:
     """Which entries to choose.
 
     Attributes:

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from actonce.messages.filters import Entry, Listing, Narrowing, excerpt
+from actonce.messages.filters import Entry, EntryFilter, Listing, excerpt
 from actonce.messages.history import Execution, find_execution
 from actonce.queues.scan import Attributes, Queued, QueueReader, event_form
 from actonce.stack.clients import Stack
@@ -76,7 +76,7 @@ class Unstarted(Entry):
         return self.reason == Reason.CONFLICT
 
     def texts(self) -> list[str]:
-        """The texts that `Narrowing.match` searches."""
+        """The texts that `EntryFilter.match` searches."""
         ids = (self.entry, self.source_message_id, self.message_id or "")
         return [*ids, self.detail, self.queued.body]
 
@@ -194,7 +194,7 @@ def started_first(stack: Stack, message_id: str) -> Execution | str:
 def look(
     queue: QueueReader,
     reader: MessageReader,
-    narrowing: Narrowing,
+    entry_filter: EntryFilter,
     tell: Callable[[int], None] = lambda _: None,
     *,
     whole: bool = False,
@@ -204,7 +204,7 @@ def look(
     Args:
         queue: UnstartedQueue; all of it is read.
         reader: reads message ids.
-        narrowing: which entries to choose; `match` searches `Unstarted.texts`.
+        entry_filter: which entries to choose; `match` searches `Unstarted.texts`.
         tell: see `QueueReader.messages`.
         whole: whether to keep bodies, up to `MOST_KEPT` characters together.
     """
@@ -212,8 +212,8 @@ def look(
     kept = 0
     for queued in queue.messages(tell):
         entry = unstarted(queued, reader)
-        if narrowing.matches(entry.texts()):
+        if entry_filter.matches(entry.texts()):
             kept += len(queued.body)
             bodiless = replace(entry, queued=replace(queued, body=""), attributes={})
             found.append(entry if whole and kept <= MOST_KEPT else bodiless)
-    return Listing(narrowing.of(found), queue.held_elsewhere)
+    return Listing(entry_filter.of(found), queue.held_elsewhere)

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
 from actonce.messages.dead_letters import is_of_last, letter_of
-from actonce.messages.filters import Narrowing
+from actonce.messages.filters import EntryFilter
 from actonce.messages.history import ENDED_UNDECIDED, ended_undecided
 from actonce.operate.decisions.answers import DecisionEnd, Unsure
 from actonce.operate.decisions.deciding import BulkDecision, decide
@@ -432,7 +432,7 @@ def test_of_an_execution_that_ended_undecided_no_letter_waits(
     waiting = letters(moto_stack)
     assert [one.ended for one in waiting.entries] == ([] if state else [None])
     assert (waiting.ended, waiting.beside) == ({state: 1} if state else {}, int(bool(state)))
-    chosen = letters(moto_stack, Narrowing({"reason": status.lower()})).entries
+    chosen = letters(moto_stack, EntryFilter({"reason": status.lower()})).entries
     assert [one.kind["reason"] for one in chosen] == ([state] if state else [])
 
 

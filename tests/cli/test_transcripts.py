@@ -19,7 +19,7 @@ from actonce.adopt.project.placing import digest
 from actonce.adopt.project.plan import stack_files
 from actonce.cli import bulk
 from actonce.messages import recent
-from actonce.messages.filters import Narrowing
+from actonce.messages.filters import EntryFilter
 from actonce.operate.bulk import Bulk
 from actonce.operate.decisions.answers import Unsure
 from actonce.operate.decisions.deciding import BulkDecision, decide
@@ -53,7 +53,7 @@ class Replay(replay.Replay):
     ) -> None:
         self.actonce, self.s3 = actonce, moto_stack.aws.client("s3")
         super().__init__(moto_stack, patch, folder)
-        self.known |= {"bulk": bulk, "recent": recent, "Bulk": Bulk, "Narrowing": Narrowing}
+        self.known |= {"bulk": bulk, "recent": recent, "Bulk": Bulk, "EntryFilter": EntryFilter}
         self.known |= {
             "expired": EXPIRED,
             "hostile": HOSTILE_SENT,
@@ -69,9 +69,9 @@ class Replay(replay.Replay):
         """Whatever was made to fail of it."""
         del self.found().aws._clients[service]
 
-    def deciding(self, decision: Decision, narrowing: Narrowing | None = None) -> BulkDecision:
+    def deciding(self, decision: Decision, entry_filter: EntryFilter | None = None) -> BulkDecision:
         """On all that are shown now."""
-        those = queues.letters(self.found(), narrowing)
+        those = queues.letters(self.found(), entry_filter)
         return BulkDecision(self.found(), those, decision, "a note", wait_for_others=0)
 
     def ran(self, work: Bulk[Any]) -> str:
