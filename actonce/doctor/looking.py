@@ -35,7 +35,7 @@ def look(stack: Stack, now: datetime) -> Facts:
     dead_letters = _or_missing(lambda: _queue(stack, stack.dead_letter_queue))
     effects = effects_of_stack(stack)
     return Facts(
-        stack=stack.called,
+        stack=stack.display_name,
         parameters=given,
         region=stack.region_and_account[0],
         effect=_or_missing(lambda: _function(stack, effect)) if effect else None,

@@ -35,7 +35,7 @@ class Entry(ABC):
         """Whether it has that name."""
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         """An id of it, for a person."""
         return str(next(iter(self.ids.values())))
 
@@ -145,7 +145,7 @@ def grouped(entries: Iterable[Entry]) -> list[Group]:
             len(members),
             first.since,
             members[-1].since,
-            first.ids["message_id"] or first.called,
+            first.ids["message_id"] or first.display_name,
         )
         for members in kinds.values()
         for first in members[:1]

@@ -109,8 +109,8 @@ def advice_on(
     is_unknown = letter is not None and not letter.nothing_happened
     unstarted = [entry] if isinstance(entry, Unstarted) else []
     story = Story(
-        message_id=entry.ids["message_id"] or entry.called,
-        execution_name=entry.called if letter is None else letter.execution_name,
+        message_id=entry.ids["message_id"] or entry.display_name,
+        execution_name=entry.display_name if letter is None else letter.execution_name,
         row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
         seen=UnstartedScan(unstarted),
         effects_place=None if place is None else place.place,

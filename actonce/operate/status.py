@@ -216,7 +216,7 @@ def status(
         )
     region, account = stack.region_and_account
     return Status(
-        stack=stack.called,
+        stack=stack.display_name,
         account=account,
         region=region,
         embedded_at=stack.aws.endpoint_url,

@@ -40,7 +40,7 @@ LETTERS = [
 def test_what_is_meant_is_chosen_the_longest_waiting_first(
     entry_filter: EntryFilter, names: str
 ) -> None:
-    assert "".join(one.called for one in entry_filter.of(LETTERS)) == names
+    assert "".join(one.display_name for one in entry_filter.of(LETTERS)) == names
 
 
 def test_a_text_is_looked_for_in_each_of_the_texts_as_it_is() -> None:

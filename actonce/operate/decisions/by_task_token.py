@@ -219,8 +219,8 @@ def _deployed_version(stack: Stack) -> dict[str, Any]:
     outputs = {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
     if "_COMPLETE" not in status or not outputs:  # also while it only cleans up after itself
         raise Failed(
-            f"The stack {stack.called!r} is {status}, and the message would be tried again with "
-            "the version that is deployed: say it again when the deployment has ended."
+            f"The stack {stack.display_name!r} is {status}, and the message would be tried again "
+            "with the version that is deployed: say it again when the deployment has ended."
         )
     now = Stack(stack.aws, stack.name, outputs)
     return {
