@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonata import Jsonata
 
-from actonce.messages.history import NO_FUNCTION_FINDS, nothing_looks_up
+from actonce.messages.history import NO_FUNCTION_FINDS, has_no_find_function
 from actonce_core.execution import MAX_INPUT_BYTES
 from actonce_core.reason import NOTHING_HAPPENED, DeadLetterReason
 from lab.conformance import machine, stepfunctions
@@ -301,7 +301,7 @@ def test_it_is_called_with_the_message_and_looked_up_by_its_id_and_a_letter_has_
     assert services.calls == [(OWN, perform, 15 + 5), (OWN, find, 15 + 5)]
     (letter,) = services.letters
     # By these words a retry is not offered where nothing can look first.
-    assert nothing_looks_up(letter["cause"])
+    assert has_no_find_function(letter["cause"])
     assert letter["cause"].endswith(f"{NO_FUNCTION_FINDS} (FindFunctionArn)")
     assert letter | {"error": "", "cause": ""} == {
         "version": 1,

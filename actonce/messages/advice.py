@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from actonce.messages.arguments import command
 from actonce.messages.facts import Facts
-from actonce.messages.history import nothing_looks_up
+from actonce.messages.history import has_no_find_function
 from actonce.messages.sentences import found_effects
 from actonce.messages.states import STATES, WAITING, may_have_run
 from actonce.terminal.words import capitalize, in_utc
@@ -87,7 +87,10 @@ def _check_with_provider(facts: Facts) -> Advice | None:
         "It may have happened. Check with the provider: if it did, resolve; if you have seen that "
         "it did not, perform."
     )
-    if nothing_looks_up(str(facts.failure.get("cause") or "")) and not facts.story.looks_up:
+    if (
+        has_no_find_function(str(facts.failure.get("cause") or ""))
+        and not facts.story.has_find_function
+    ):
         return Advice(check)
     return Advice(f"{check} Once the look-up works again, retry looks first.")
 

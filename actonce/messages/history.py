@@ -224,7 +224,7 @@ def short_cause(cause: str | None, length: int = 200) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def nothing_looks_up(cause: str) -> bool:
+def has_no_find_function(cause: str) -> bool:
     """Whether the look-up failed because no function is named for it.
 
     An attempt may say the same, which does not count.

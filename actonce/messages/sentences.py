@@ -16,7 +16,7 @@ from actonce.messages.history import (
     FIND_EFFECT,
     TELL_DEAD_LETTER,
     Step,
-    nothing_looks_up,
+    has_no_find_function,
     short_cause,
 )
 from actonce.messages.states import PERFORM_EFFECT, STATES, StateName
@@ -221,7 +221,7 @@ def _quoted(error: str, cause: str) -> str:
 
 def _look_up(cause: str) -> str:
     """The result of the look-up, within a sentence, by the failure's whole cause."""
-    if nothing_looks_up(cause):
+    if has_no_find_function(cause):
         return "no function is named that could look it up (FindFunctionArn)"
     _, found, look_up = cause.rpartition(BEFORE_LOOK_UP)
     name, _, message = look_up.partition(": ")

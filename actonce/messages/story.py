@@ -89,7 +89,7 @@ class Story:
         seen: its entries in UnstartedQueue, as far as that was read.
         effects_place: a person's name for the place where effects were looked for; None: nowhere,
             so that `effects` is empty whatever happened.
-        looks_up: whether the stack names a function that can look the effect up.
+        has_find_function: whether the stack names a function that can look the effect up.
         may_be_forgotten: there may have been an execution although none is found: the row is older
             than Step Functions surely remembers, or another state machine's.
         unread: the parts that could not be read, each with a sentence why. Their fields are empty
@@ -109,7 +109,7 @@ class Story:
     effects: Sequence[Record] = ()
     seen: UnstartedScan = UnstartedScan()
     effects_place: str | None = None
-    looks_up: bool = True
+    has_find_function: bool = True
     may_be_forgotten: bool = False
     unread: Mapping[Part, str] = field(default_factory=dict)
     options: str = ""
@@ -235,7 +235,7 @@ def read_story(
         effects=effects() or [],
         seen=waiting() or UnstartedScan(),
         effects_place=None if own is None else own.place,
-        looks_up=stack.find_function is not None,
+        has_find_function=stack.find_function is not None,
         may_be_forgotten=_may_be_forgotten(stack, fingerprint, datetime.now(UTC)),
         unread=_in_words(errors),
         options=stack.options,

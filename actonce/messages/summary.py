@@ -114,7 +114,7 @@ def advice_on(
         row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
         seen=UnstartedScan(unstarted),
         effects_place=None if place is None else place.place,
-        looks_up=stack.find_function is not None,
+        has_find_function=stack.find_function is not None,
         unread={"effects": ""} if place is not None and is_unknown else {},
         options=stack.options,
     )

@@ -261,7 +261,7 @@ STORIES = {
     "waits, tried thrice": waits("not_performed", steps=(STARTED, FAILED, TIMED_OUT, FAILED)),
     "waits, rounds used up": waits("rounds_used_up"),
     "waits, throttled": waits("outcome_unknown", THROTTLED),
-    "waits, nothing finds": replace(waits("outcome_unknown", UNNAMED), looks_up=False),
+    "waits, nothing finds": replace(waits("outcome_unknown", UNNAMED), has_find_function=False),
     "waits, nothing found it then": waits("outcome_unknown", UNNAMED),
     **{
         f"waits, {reason}, with an effect": waits(reason, effects=ONE)
@@ -269,11 +269,11 @@ STORIES = {
     },
     # That no function looks up is told by the look-up, and not by what an attempt said.
     "waits, an attempt said so": replace(
-        waits("outcome_unknown", f"{SAID} | E: no"), looks_up=False
+        waits("outcome_unknown", f"{SAID} | E: no"), has_find_function=False
     ),
     "waits, the look-up said so": waits("outcome_unknown", f"late | FindEffect: E: {SAID}"),
     "waits, the look-up said so, and none looks up now": replace(
-        waits("outcome_unknown", f"late | FindEffect: E: {SAID}"), looks_up=False
+        waits("outcome_unknown", f"late | FindEffect: E: {SAID}"), has_find_function=False
     ),
     # An effect of days before is compared before the message is resolved.
     **{

@@ -2,7 +2,7 @@
 
 from typing import Literal, get_args
 
-from actonce.messages.history import nothing_looks_up
+from actonce.messages.history import has_no_find_function
 from actonce.stack.clients import Stack
 from actonce_core.reason import NOTHING_HAPPENED, DeadLetterReason
 
@@ -42,7 +42,7 @@ def why_not(stack: Stack, decision: str, reason: str, cause: str) -> str | None:
     looks = stack.find_function is not None or stack.ledger_table is not None
     if decision == "perform" and reason == DeadLetterReason.ROUNDS_USED_UP and looks:
         return _LOOKS
-    was_unnamed = reason == DeadLetterReason.OUTCOME_UNKNOWN and nothing_looks_up(cause)
+    was_unnamed = reason == DeadLetterReason.OUTCOME_UNKNOWN and has_no_find_function(cause)
     if decision == "retry" and was_unnamed and stack.find_function is None:
         return _IN_VAIN
     return None
