@@ -151,8 +151,8 @@ def _check_id(source: IO[bytes], reader: MessageReader, stack: Stack) -> None:
     if first and not reader.read(Delivery("", first.body, {}, {})).message_id:
         raise WrongUse(
             f"The stack {stack.display_name!r} would read no id out of the body of line "
-            f"{first.number}, so what a killed run had in flight would be acted on twice: see its parameter "
-            "MessageIdFrom."
+            f"{first.number}, so what a killed run had in flight would be acted on twice: see its "
+            "parameter MessageIdFrom."
         )
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.history import (
-    HASHED,
+    HASHED_NAME_PREFIX,
 )
 from actonce.messages.story import Story
 from actonce.terminal.visible import visible
@@ -48,7 +48,7 @@ def as_argument(message_id: str, execution_name: str, *, may_be_name: bool = Tru
     like the name of another message's execution.
     """
     is_long = len(message_id) > _LONGEST_ARGUMENT
-    is_name = may_be_name and message_id.startswith(HASHED)
+    is_name = may_be_name and message_id.startswith(HASHED_NAME_PREFIX)
     if visible(message_id) != message_id or is_long or is_name:
         return execution_name
     return f"{'-- ' if message_id.startswith('-') else ''}{shlex.quote(message_id)}"

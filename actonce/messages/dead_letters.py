@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from actonce.messages.filters import Entry, EntryFilter, Listing, excerpt
-from actonce.messages.history import ENDED_UNDECIDED, HASHED, ended_undecided
+from actonce.messages.history import ENDED_UNDECIDED, HASHED_NAME_PREFIX, ended_undecided
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
@@ -177,7 +177,7 @@ def letter_of(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | N
     if letter and len(meant) > 1:
         raise WrongUse(f"--letter {letter}: {len(meant)} dead letters begin so; say more of it.")
     exact = [one for one in named if one.execution_name == name]
-    if not letter and name.startswith(HASHED) and (exact or queue.held_elsewhere):
+    if not letter and name.startswith(HASHED_NAME_PREFIX) and (exact or queue.held_elsewhere):
         meant = exact
     found = of_each_message(meant)
     if not found:

@@ -106,7 +106,7 @@ TELL_DEAD_LETTER, TELL_DECISION = "TellDeadLetter", "TellDecision"
 NO_FUNCTION_FINDS = "No function is named to look it up"
 """What FindEffect, or a consumer, ends with where no FindFunctionArn was given."""
 
-HASHED = "sha256-"
+HASHED_NAME_PREFIX = "sha256-"
 """What the name of an execution begins with that is a hash of its message's id."""
 
 BEFORE_LOOK_UP = " | FindEffect: "
@@ -146,7 +146,7 @@ def find_execution_of(stack: Stack, message_id: str) -> Execution | None:
 
     A producer may send another message's name for an id, so what may be a name is one first.
     """
-    if message_id.startswith(HASHED):
+    if message_id.startswith(HASHED_NAME_PREFIX):
         execution = find_execution(stack, message_id)
         if execution is not None:
             return execution

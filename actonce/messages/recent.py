@@ -213,7 +213,9 @@ def _recent(listed: Mapping[str, Any]) -> Recent:
     stopped = listed.get("stopDate")
     return Recent(
         name=listed["name"],
-        message_id=None if listed["name"].startswith(history.HASHED) else listed["name"],
+        message_id=None
+        if listed["name"].startswith(history.HASHED_NAME_PREFIX)
+        else listed["name"],
         status=listed["status"],
         state=None,
         since=listed["startDate"].astimezone(UTC),
