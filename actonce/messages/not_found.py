@@ -12,7 +12,7 @@ from actonce.stack.clients import Stack
 from actonce.terminal.words import capitalize
 
 
-def seen_nowhere(stack: Stack, story: Story) -> list[str]:
+def not_found_sentences(stack: Stack, story: Story) -> list[str]:
     """Sentences on a message that no part of the stack has seen: where it may still wait.
 
     They name what cannot be read, with the reason.

@@ -63,7 +63,7 @@ def story(
     letter: tuple[str, str] | None = None,
     decided: dict[str, Any] | None = None,
     unread: tuple[Part, ...] = (),
-    lying: unstarted.Unstarted | None = None,
+    in_unstarted_queue: unstarted.Unstarted | None = None,
 ) -> Story:
     """A story; `letter` is the reason and cause of its dead letter, on which was `decided`.
 
@@ -82,7 +82,7 @@ def story(
         steps=steps,
         dead_letters=stays if letter else [],
         effects=effects or [],
-        seen=UnstartedScan([lying] if lying else [], 0, NOW),
+        seen=UnstartedScan([in_unstarted_queue] if in_unstarted_queue else [], 0, NOW),
         effects_place=None if effects is None else CARDS,
         unread=dict.fromkeys(unread, "AccessDenied"),
         read_at=NOW,
@@ -102,8 +102,8 @@ def waits(reason: str, cause: str = "", **more: Any) -> Story:
 
 def entry(reason: str = "conflict") -> unstarted.Unstarted:
     """An entry of UnstartedQueue."""
-    lying = unstarted.unstarted(handed_on('{"message_id": "m-1", "x": 2}', {}), MessageReader())
-    return replace(lying, reason=reason)
+    read = unstarted.unstarted(handed_on('{"message_id": "m-1", "x": 2}', {}), MessageReader())
+    return replace(read, reason=reason)
 
 
 # --------------------------------------------------------------------------- the timeline
@@ -218,12 +218,12 @@ STORIES = {
     "row held": story(row=HELD),
     "row held again": story(row=HELD | {"consumption_count": 2, "lock_seconds": 9}),
     "row free": story(row={"status": "IN_PROGRESS"}),
-    "row given up": story(row=HELD, lying=entry("received_too_often")),
+    "row given up": story(row=HELD, in_unstarted_queue=entry("received_too_often")),
     # Not started. What Step Functions may have forgotten is not told as not started: a log or a
     # table remembers it, or its row is older than what Step Functions remembers.
     "refused": story(ends=("refused",)),
     "refused, queue unread": story(ends=("refused",), unread=("unstarted",)),
-    "refused, no JSON": story(ends=(), lying=entry("not_json")),
+    "refused, no JSON": story(ends=(), in_unstarted_queue=entry("not_json")),
     "started, forgotten": story(),
     "not seen": story(ends=()),
     "not seen, with an effect": story(ends=(), effects=ONE),
@@ -285,9 +285,9 @@ STORIES = {
     "waits, no effect": waits("rounds_used_up", effects=[]),
     # A conflict is told as refused and not advised to be sent back; that it lies nowhere is told
     # as of when the queue was read.
-    "conflict with nothing": story(ends=(), lying=entry()),
-    "conflict with performed": story(**DONE, lying=entry()),
-    "conflict with one that waits": waits("rejected", lying=entry()),
+    "conflict with nothing": story(ends=(), in_unstarted_queue=entry()),
+    "conflict with performed": story(**DONE, in_unstarted_queue=entry()),
+    "conflict with one that waits": waits("rejected", in_unstarted_queue=entry()),
     "conflict, gone": CONFLICT_LOGGED,
     "conflict, perhaps held": replace(CONFLICT_LOGGED, seen=UnstartedScan([], 1, NOW)),
     "conflict, not looked for": replace(CONFLICT_LOGGED, seen=UnstartedScan()),

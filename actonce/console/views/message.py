@@ -18,7 +18,7 @@ from actonce.messages.arguments import command_to_decide, message_argument
 from actonce.messages.dead_letters import DeadLetter, is_of_last
 from actonce.messages.difference import Difference, difference
 from actonce.messages.facts import failure_of
-from actonce.messages.not_found import seen_nowhere
+from actonce.messages.not_found import not_found_sentences
 from actonce.messages.states import WAITING, state_of
 from actonce.messages.story import Story, UnstartedScan, read_story, with_log
 from actonce.messages.summary import Summary, summarize
@@ -116,7 +116,7 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
         "unseen": None
         if story.is_known
         else [
-            *seen_nowhere(context.stack, story),
+            *not_found_sentences(context.stack, story),
             how_far_read("UnstartedQueue", context.unstarted.state()),
         ],
     }
