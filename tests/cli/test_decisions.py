@@ -16,7 +16,7 @@ from botocore.stub import ANY, Stubber
 from actonce.messages.dead_letters import is_of_last, letter_of
 from actonce.messages.filters import EntryFilter
 from actonce.messages.history import ENDED_UNDECIDED, ended_undecided
-from actonce.operate.decisions.answers import DecisionEnd, Unsure
+from actonce.operate.decisions.answers import DecisionOutcome, Unsure
 from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision, decisions_on
 from actonce.queues import scan
@@ -233,7 +233,7 @@ def test_no_decision_is_taken_on_a_letter_that_nobody_was_shown(
     runs(stepfunctions, *POSTED, left("retry"), *POSTED)
     tells_that_it_is(stepfunctions, "newer", None)
     answer = decide(moto_stack, "m-1", decision, "looked", shown[:8])
-    assert (answer.end, "Look again" in answer.said) == (OVER, True), answer.said
+    assert (answer.end, "Look again" in answer.said) == (SUPERSEDED, True), answer.said
     assert tokens_left(moto_stack) == ["newer"]
 
 
@@ -316,7 +316,7 @@ def test_where_clocks_cross_the_letter_that_waits_no_more_goes_and_the_open_one_
     before = [*POSTED, told_token("stale"), left("retry")]
     runs(stepfunctions, *before, *POSTED, told_token("open"))
     tells_that_it_is(stepfunctions, "open", None)
-    assert decide_shown(moto_stack, "m-1", "resolve").end is OVER
+    assert decide_shown(moto_stack, "m-1", "resolve").end is SUPERSEDED
     accepts(stepfunctions, "open")
     assert decide_shown(moto_stack, "m-1", "resolve").decided
     assert ids_left(moto_stack) == []
@@ -382,7 +382,7 @@ def test_in_bulk_a_letter_that_was_not_shown_goes_only_if_its_own_task_is_closed
     accepts(stepfunctions, "shown")
     work = BulkDecision(moto_stack, letters(moto_stack), "resolve", "x", wait_for_others=0)
     work.run()
-    assert work.counted == {DecisionEnd.DECIDED: 1}
+    assert work.counted == {DecisionOutcome.DECIDED: 1}
     assert tokens_left(moto_stack) == ["not known"]
 
 
@@ -396,7 +396,7 @@ def test_in_bulk_what_came_between_list_and_confirmation_is_left_alone(
     refuses(stepfunctions, "shown", "TaskDoesNotExist")
     runs(stepfunctions, *POSTED, left("retry"), *POSTED)
     work.run()
-    assert work.counted == {OVER: 1}
+    assert work.counted == {SUPERSEDED: 1}
     assert tokens_left(moto_stack) == ["newer"]
 
 
@@ -491,11 +491,11 @@ NOBODY_ANSWERED = [
     ("ExecutionFailed", {"error": "States.Timeout"}),
 ]
 RESOLVED = [*POSTED, left("resolve")]
-NOT_DECIDED, OVER, ALREADY, CONTINUED = (
-    DecisionEnd.NOT_DECIDED,
-    DecisionEnd.OVER,
-    DecisionEnd.ALREADY,
-    DecisionEnd.CONTINUED,
+NOT_DECIDED, SUPERSEDED, ALREADY, CONTINUED = (
+    DecisionOutcome.NOT_DECIDED,
+    DecisionOutcome.SUPERSEDED,
+    DecisionOutcome.ALREADY,
+    DecisionOutcome.CONTINUED,
 )
 
 
@@ -515,7 +515,7 @@ class Case:
     """
 
     decision: Decision
-    end: DecisionEnd | None
+    end: DecisionOutcome | None
     said: str
     status: str | None
     events: list[Kind]
@@ -531,10 +531,10 @@ CASES = {
         "resolve", ALREADY, "decision was resolve", "SUCCEEDED", RESOLVED, "TaskDoesNotExist"
     ),
     "otherwise": Case(
-        "reject", OVER, "Its execution ended SUCCEEDED", "SUCCEEDED", RESOLVED, "InvalidToken"
+        "reject", SUPERSEDED, "Its execution ended SUCCEEDED", "SUCCEEDED", RESOLVED, "InvalidToken"
     ),
     "rejected for good": Case(
-        "retry", OVER, "was reject", "FAILED", [*POSTED, left("reject"), entered("Failed")],
+        "retry", SUPERSEDED, "was reject", "FAILED", [*POSTED, left("reject"), entered("Failed")],
         letter=None, error="RejectedByOperator",
     ),
     "rejected, and the history lags": Case(

@@ -14,7 +14,7 @@ ANOTHER_SINCE = "another dead letter of the message stands there now"
 """What to say where the letter is not the one that waits."""
 
 
-class DecisionEnd(StrEnum):
+class DecisionOutcome(StrEnum):
     """How a decision ended."""
 
     DECIDED = "decided"
@@ -23,7 +23,7 @@ class DecisionEnd(StrEnum):
     """The same decision had been accepted before."""
     CONTINUED = "continued"
     """The execution had failed and was redriven, or the message was sent again."""
-    OVER = "over"
+    SUPERSEDED = "superseded"
     """Nothing was decided: the letter waits no more, its message went on otherwise."""
     NOT_DECIDED = "not_decided"
     """Nothing was decided, and the letter stays: it cannot be decided so, or nothing waits."""
@@ -31,7 +31,7 @@ class DecisionEnd(StrEnum):
     @property
     def happened(self) -> bool:
         """The request was carried out, or will be, by itself or by the next decision."""
-        return self not in (DecisionEnd.OVER, DecisionEnd.NOT_DECIDED)
+        return self not in (DecisionOutcome.SUPERSEDED, DecisionOutcome.NOT_DECIDED)
 
 
 class Unsure(Failed):
@@ -63,14 +63,14 @@ class Answer:
         left_behind: how many letters of no more use could not be deleted.
     """
 
-    end: DecisionEnd
+    end: DecisionOutcome
     said: str
     left_behind: int = 0
 
     @property
     def decided(self) -> bool:
         """This decision was accepted, just now."""
-        return self.end is DecisionEnd.DECIDED
+        return self.end is DecisionOutcome.DECIDED
 
 
 class Decider(Protocol):

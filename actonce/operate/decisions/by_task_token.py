@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, is_of_last, none_seen
 from actonce.messages.history import Execution
-from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionEnd, Unsure
+from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionOutcome, Unsure
 from actonce.operate.decisions.offered import AGAIN, Decision, why_not
 from actonce.stack.aws_errors import is_forbidden, may_be_done
 from actonce.stack.clients import Stack
@@ -45,12 +45,12 @@ class ByTaskToken:
         if refusal is None and self._send(letter.task_token):
             return self._accepted()
         if refusal is not None and self._decision != "retry":
-            return Answer(DecisionEnd.NOT_DECIDED, refusal)
+            return Answer(DecisionOutcome.NOT_DECIDED, refusal)
         execution = history.find_execution(self._stack, letter.execution_name, letter.execution_arn)
         if execution is not None:
             return self._unanswered(execution, letter, refusal)
         return Answer(
-            DecisionEnd.NOT_DECIDED,
+            DecisionOutcome.NOT_DECIDED,
             "Step Functions no longer has its execution, so no decision can be made. Find out by "
             "hand whether the effect happened. SQS deletes the dead letter 14 days after it was "
             "posted.",
@@ -70,7 +70,7 @@ class ByTaskToken:
         failure = stays[-1].failure
         refusal = self._why_not(str(failure.get("reason")), str(failure.get("cause")))
         if refusal is not None:
-            return Answer(DecisionEnd.NOT_DECIDED, refusal)
+            return Answer(DecisionOutcome.NOT_DECIDED, refusal)
         if self._send(stays[-1].task_token):  # which AWS's history has
             return self._accepted()
         if held_elsewhere:
@@ -107,7 +107,7 @@ class ByTaskToken:
         if execution.status != "RUNNING":
             return self._ended(execution, stays, history.last_state(events))
         if refusal is not None:
-            return Answer(DecisionEnd.NOT_DECIDED, refusal)
+            return Answer(DecisionOutcome.NOT_DECIDED, refusal)
         is_open = bool(stays) and not stays[-1].over
         if _is_later(letter, stays) or (is_open and is_of_last(letter, stays)):
             raise Unsure(
@@ -117,10 +117,10 @@ class ByTaskToken:
         if not is_open:
             return self._decided_before(stays)
         said = f"This one waits no more, for {ANOTHER_SINCE}. Look again."
-        return Answer(DecisionEnd.OVER, f"{said} {self._decided_before(stays[:-1]).said}")
+        return Answer(DecisionOutcome.SUPERSEDED, f"{said} {self._decided_before(stays[:-1]).said}")
 
     def _accepted(self) -> Answer:
-        return Answer(DecisionEnd.DECIDED, f"Decided: {self._decision}.")
+        return Answer(DecisionOutcome.DECIDED, f"Decided: {self._decision}.")
 
     def _ended(self, execution: Execution, stays: Sequence[Stay], state: str | None) -> Answer:
         """Redrive an execution that has ended, if it can be; it entered `state` last."""
@@ -138,26 +138,26 @@ class ByTaskToken:
             undecided = f"It was decided ({stays[-1].decision['decision']}), and {end}"
             then = "ActOnce carries out what was decided"
         if self._decision != "retry":
-            return Answer(DecisionEnd.NOT_DECIDED, f"{undecided}. Only retry continues it.")
+            return Answer(DecisionOutcome.NOT_DECIDED, f"{undecided}. Only retry continues it.")
         try:
             self._stack.stepfunctions.redrive_execution(executionArn=execution.arn)
         except ClientError as error:
             if may_be_done(error) or is_forbidden(error):
                 raise
             raise Failed(f"{undecided}. Step Functions does not redrive it: {error}") from error
-        return Answer(DecisionEnd.CONTINUED, f"{undecided}. It continues now: {then}.")
+        return Answer(DecisionOutcome.CONTINUED, f"{undecided}. It continues now: {then}.")
 
     def _decided_before(self, stays: Sequence[Stay], since: str = "") -> Answer:
         made = next((stay.decision for stay in reversed(stays) if stay.decision), None)
         if made is None:
             said = f"It does not wait for a decision, and nobody has made one.{since}"
-            return Answer(DecisionEnd.NOT_DECIDED, said)
+            return Answer(DecisionOutcome.NOT_DECIDED, said)
         when = f" at {made['decided_at']}" if "decided_at" in made else ""
         by = f" by {made['decided_by']}" if "decided_by" in made else ""
         told = f"the last decision was {made['decision']}{when}{by}.{since}"
         if made["decision"] == self._decision:
-            return Answer(DecisionEnd.ALREADY, f"It was already decided: {told}")
-        return Answer(DecisionEnd.OVER, f"It no longer waits for a decision: {told}")
+            return Answer(DecisionOutcome.ALREADY, f"It was already decided: {told}")
+        return Answer(DecisionOutcome.SUPERSEDED, f"It no longer waits for a decision: {told}")
 
     def _why_not(self, reason: str, cause: str) -> str | None:
         return why_not(self._stack, self._decision, reason, cause)

@@ -21,7 +21,7 @@ from actonce.operate.decisions.answers import (
     ANOTHER_SINCE,
     Answer,
     Decider,
-    DecisionEnd,
+    DecisionOutcome,
     Unsure,
     why_unsure,
 )
@@ -92,7 +92,7 @@ def decide(
             if (why := why_unsure(error)) is None:
                 raise
             raise Unsure(why) from error
-        if found is None or answer.end is DecisionEnd.NOT_DECIDED:
+        if found is None or answer.end is DecisionOutcome.NOT_DECIDED:
             return answer
         gone = [one for one in (found, *found.older) if is_closed(by, one)]
         return _without_letters(answer, queue, gone)
@@ -161,7 +161,7 @@ class BulkDecision(Bulk[DeadLetter]):
 
     def word(self, end: str) -> str:
         """See `Bulk.word`; what was decided, where it was."""
-        return _DECIDED[self.decision] if end == DecisionEnd.DECIDED else super().word(end)
+        return _DECIDED[self.decision] if end == DecisionOutcome.DECIDED else super().word(end)
 
     def _queue(self) -> str:
         return self.stack.dead_letter_queue
@@ -184,7 +184,7 @@ class BulkDecision(Bulk[DeadLetter]):
         if answer is None:
             return False
         self._end(letter.entry, answer.end, answer.said, happened=answer.end.happened)
-        return answer.end is not DecisionEnd.NOT_DECIDED and is_closed(self._by, letter)
+        return answer.end is not DecisionOutcome.NOT_DECIDED and is_closed(self._by, letter)
 
     def _older_goes(self, letter: DeadLetter) -> bool:
         """Whether to delete another letter of a message; it was not shown, so nobody decides it."""

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from actonce.messages.dead_letters import DeadLetter, none_seen
-from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionEnd
+from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionOutcome
 from actonce.operate.decisions.offered import AGAIN, Decision, why_not
 from actonce.operate.sending_back import attributes_again
 from actonce.queues.sending import for_fifo
@@ -35,23 +35,23 @@ class InLockRow:
         """See `Decider`."""
         refusal = self._refusal(letter)
         if refusal is not None:
-            return Answer(DecisionEnd.NOT_DECIDED, refusal)
+            return Answer(DecisionOutcome.NOT_DECIDED, refusal)
         if self._is_decided(letter):
-            return Answer(DecisionEnd.DECIDED, f"Decided: {self._decision}.")
+            return Answer(DecisionOutcome.DECIDED, f"Decided: {self._decision}.")
         row = self._row(letter.message_id)
         if row is None:
             said = (
                 "Its row is no longer in the table. Find out by hand whether the effect happened."
             )
-            return Answer(DecisionEnd.NOT_DECIDED, said)
+            return Answer(DecisionOutcome.NOT_DECIDED, said)
         if row["status"] == COMPLETE:
             return self._is_done(row.get("outcome"))
         if self._decision in AGAIN:
             self._send_anew(letter)
             said = "No consumer has completed it, so ActOnce sent it again."
-            return Answer(DecisionEnd.CONTINUED, said)
+            return Answer(DecisionOutcome.CONTINUED, said)
         return Answer(
-            DecisionEnd.NOT_DECIDED,
+            DecisionOutcome.NOT_DECIDED,
             "A consumer began it and has not completed it, so it does not wait for a decision yet. "
             "retry sends it again.",
         )
@@ -94,12 +94,12 @@ class InLockRow:
 
     def _is_done(self, outcome: str | None) -> Answer:
         if outcome is not None and outcome == _OUTCOMES.get(self._decision):
-            return Answer(DecisionEnd.ALREADY, f"It was already decided: {self._decision}.")
+            return Answer(DecisionOutcome.ALREADY, f"It was already decided: {self._decision}.")
         if outcome == Outcome.DEAD_LETTER:
             said = f"This dead letter no longer waits for a decision: {ANOTHER_SINCE}. Look again."
-            return Answer(DecisionEnd.OVER, said)
+            return Answer(DecisionOutcome.SUPERSEDED, said)
         said = f"It no longer waits for a decision: its row says {outcome}."
-        return Answer(DecisionEnd.OVER, said)
+        return Answer(DecisionOutcome.SUPERSEDED, said)
 
     def _row(self, message_id: str) -> dict[str, str] | None:
         row = self._stack.dynamodb.get_item(
