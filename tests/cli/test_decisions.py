@@ -16,7 +16,7 @@ from botocore.stub import ANY, Stubber
 from actonce.messages.dead_letters import is_of_last, letter_of
 from actonce.messages.filters import EntryFilter
 from actonce.messages.history import ENDED_UNDECIDED, ended_undecided
-from actonce.operate.decisions.answers import DecisionOutcome, Unsure
+from actonce.operate.decisions.answers import DecisionOutcome, DecisionUnconfirmed
 from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision, decisions_on
 from actonce.queues import scan
@@ -365,7 +365,7 @@ def test_an_answer_that_was_lost_is_not_taken_for_another_letters(
     post(moto_stack, "m-1", 30, task_token="second", execution_arn=ARN)
     refuses(stepfunctions, "second", "TaskTimedOut")
     runs(stepfunctions, *history)
-    with pytest.raises(Unsure, match="does not show it yet"):
+    with pytest.raises(DecisionUnconfirmed, match="does not show it yet"):
         decide_shown(moto_stack, "m-1", "retry")
     assert ids_left(moto_stack) == ["m-1"]
 

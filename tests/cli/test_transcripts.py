@@ -21,7 +21,7 @@ from actonce.cli import bulk
 from actonce.messages import recent
 from actonce.messages.filters import EntryFilter
 from actonce.operate.bulk import Bulk
-from actonce.operate.decisions.answers import Unsure
+from actonce.operate.decisions.answers import DecisionUnconfirmed
 from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision
 from actonce.operate.discarding import BulkDiscard
@@ -94,7 +94,7 @@ class Replay(replay.Replay):
         entry = letter.entry if letter else None
         try:
             answer = decide(self.found(), message_id, decision, "", entry)
-        except (Failed, Unsure, ClientError) as error:
+        except (Failed, DecisionUnconfirmed, ClientError) as error:
             return f"{type(error).__name__}: {error}"
         return f"{answer.end}, {answer.left_behind} left behind: {answer.said}"
 

@@ -34,7 +34,7 @@ class DecisionOutcome(StrEnum):
         return self not in (DecisionOutcome.SUPERSEDED, DecisionOutcome.NOT_DECIDED)
 
 
-class Unsure(Failed):
+class DecisionUnconfirmed(Failed):
     """Whether the decision was made is unknown; made again, it changes nothing or is completed."""
 
 
@@ -43,7 +43,7 @@ def why_unsure(error: Exception) -> str | None:
 
     Behind a lock also where AWS refused SendMessage: the row was written before.
     """
-    if isinstance(error, Unsure):
+    if isinstance(error, DecisionUnconfirmed):
         return str(error)
     is_second_step = isinstance(error, ClientError) and error.operation_name == "SendMessage"
     if not (is_second_step or may_be_done(error)):

@@ -11,7 +11,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, is_of_last, none_seen
 from actonce.messages.history import Execution
-from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionOutcome, Unsure
+from actonce.operate.decisions.answers import (
+    ANOTHER_SINCE,
+    Answer,
+    DecisionOutcome,
+    DecisionUnconfirmed,
+)
 from actonce.operate.decisions.offered import AGAIN, Decision, why_not
 from actonce.stack.aws_errors import is_forbidden, may_be_done
 from actonce.stack.clients import Stack
@@ -100,7 +105,7 @@ class ByTaskToken:
         """The answer where the letter's token was not accepted, or not sent: its execution tells.
 
         Raises:
-            Unsure: its history does not tell yet.
+            DecisionUnconfirmed: its history does not tell yet.
         """
         events = read_events(self._stack.stepfunctions, execution.arn)
         stays = dead_letter_stays(events)
@@ -110,7 +115,7 @@ class ByTaskToken:
             return Answer(DecisionOutcome.NOT_DECIDED, refusal)
         is_open = bool(stays) and not stays[-1].over
         if _is_later(letter, stays) or (is_open and is_of_last(letter, stays)):
-            raise Unsure(
+            raise DecisionUnconfirmed(
                 "A decision was taken a moment ago, perhaps this one, and the execution's history "
                 "does not show it yet. Look with actonce where before you do anything by hand."
             )

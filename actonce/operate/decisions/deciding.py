@@ -22,7 +22,7 @@ from actonce.operate.decisions.answers import (
     Answer,
     Decider,
     DecisionOutcome,
-    Unsure,
+    DecisionUnconfirmed,
     why_unsure,
 )
 from actonce.operate.decisions.by_task_token import ByTaskToken
@@ -65,7 +65,7 @@ def decide(
     Raises:
         WrongUse: this needs a letter, which the error shows; or it may be one of several.
         Failed: there is no such message, or this letter is not in the queue now.
-        Unsure: no answer says whether it was decided.
+        DecisionUnconfirmed: no answer says whether it was decided.
     """
     if letter is not None and len(letter) < LETTER_CHARACTERS:
         raise WrongUse(f"--letter {letter}: say {LETTER_CHARACTERS} characters of it at least.")
@@ -91,7 +91,7 @@ def decide(
         except Exception as error:
             if (why := why_unsure(error)) is None:
                 raise
-            raise Unsure(why) from error
+            raise DecisionUnconfirmed(why) from error
         if found is None or answer.end is DecisionOutcome.NOT_DECIDED:
             return answer
         gone = [one for one in (found, *found.older) if is_closed(by, one)]
