@@ -17,7 +17,7 @@ from actonce.operate.decisions.answers import (
     DecisionOutcome,
     DecisionUnconfirmed,
 )
-from actonce.operate.decisions.offered import AGAIN, Decision, why_not
+from actonce.operate.decisions.offered import RETRYING, Decision, why_not
 from actonce.stack.aws_errors import is_forbidden, may_be_done
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -197,7 +197,7 @@ def _output(stack: Stack, decision: Decision, note: str) -> dict[str, Any]:
         "note": note,
         "decided_at": timestamp(datetime.now(UTC)),
     }
-    if decision in AGAIN:
+    if decision in RETRYING:
         output["version"] = _deployed_version(stack)
     with contextlib.suppress(ClientError, BotoCoreError, Failed):
         output["decided_by"] = stack.aws.client("sts").get_caller_identity()["Arn"]

@@ -5,7 +5,7 @@ from typing import Any
 
 from actonce.messages.dead_letters import DeadLetter, none_seen
 from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionOutcome
-from actonce.operate.decisions.offered import AGAIN, Decision, why_not
+from actonce.operate.decisions.offered import RETRYING, Decision, why_not
 from actonce.operate.sending_back import attributes_again
 from actonce.queues.sending import for_fifo
 from actonce.stack.clients import Stack
@@ -46,7 +46,7 @@ class InLockRow:
             return Answer(DecisionOutcome.NOT_DECIDED, said)
         if row["status"] == COMPLETE:
             return self._is_done(row.get("outcome"))
-        if self._decision in AGAIN:
+        if self._decision in RETRYING:
             self._send_anew(letter)
             said = "No consumer has completed it, so ActOnce sent it again."
             return Answer(DecisionOutcome.CONTINUED, said)
@@ -78,14 +78,14 @@ class InLockRow:
             self._note,
             nothing_happened=self._decision == "perform" or letter.nothing_happened,
         )
-        if decided and self._decision in AGAIN:
+        if decided and self._decision in RETRYING:
             self._send_anew(letter)
         return decided
 
     def _refusal(self, letter: DeadLetter) -> str | None:
         """Why this decision is not possible on a letter; None: it is."""
         # What is freed and not sent would be taken by nobody.
-        if self._decision in AGAIN and self._sendable(letter) is None:
+        if self._decision in RETRYING and self._sendable(letter) is None:
             return (
                 "It cannot be sent again: its dead letter does not contain the message, or the "
                 "message has no room for the id that SQS gave it."

@@ -10,19 +10,19 @@ Decision = Literal["retry", "perform", "resolve", "reject"]
 """`perform` takes a person's word that the effect did not happen, without a look-up; `retry` looks
 first wherever the outcome is unknown."""
 
-AGAIN: tuple[Decision, ...] = ("retry", "perform")
+RETRYING: tuple[Decision, ...] = ("retry", "perform")
 """The decisions that try again."""
 
-_IN_VAIN = (
+_NEEDS_FIND_FUNCTION = (
     "No function can look it up (FindFunctionArn is not set), so a retry would end as the same "
     "dead letter. Find out by hand whether it happened: if it did not, decide perform; if it did, "
     "resolve. Note how you know."
 )
-_LOOKS = (
+_USE_RETRY_AND_LOOK = (
     "Each look-up of it gave an answer, so it wants nobody's word: decide retry, which looks "
     "first, and performs it only if it is not found."
 )
-_NOBODYS_WORD = (
+_USE_RETRY = (
     "That it did not happen is known, and wants nobody's word: decide retry, which performs it "
     "without a look-up."
 )
@@ -38,13 +38,13 @@ def why_not(stack: Stack, decision: str, reason: str, cause: str) -> str | None:
             retry uses the function that the stack names now.
     """
     if decision == "perform" and reason in NOTHING_HAPPENED:
-        return _NOBODYS_WORD
+        return _USE_RETRY
     looks = stack.find_function is not None or stack.ledger_table is not None
     if decision == "perform" and reason == DeadLetterReason.ROUNDS_USED_UP and looks:
-        return _LOOKS
+        return _USE_RETRY_AND_LOOK
     was_unnamed = reason == DeadLetterReason.OUTCOME_UNKNOWN and has_no_find_function(cause)
     if decision == "retry" and was_unnamed and stack.find_function is None:
-        return _IN_VAIN
+        return _NEEDS_FIND_FUNCTION
     return None
 
 
