@@ -19,12 +19,12 @@ _NEEDS_FIND_FUNCTION = (
     "resolve. Note how you know."
 )
 _USE_RETRY_AND_LOOK = (
-    "Each look-up of it gave an answer, so it wants nobody's word: decide retry, which looks "
-    "first, and performs it only if it is not found."
+    "Each look-up of it gave an answer, so it needs no one to confirm it: decide retry, which "
+    "looks first, and performs it only if it is not found."
 )
 _USE_RETRY = (
-    "That it did not happen is known, and wants nobody's word: decide retry, which performs it "
-    "without a look-up."
+    "That it did not happen is known, and needs no one to confirm it: decide retry, which performs "
+    "it without a look-up."
 )
 
 
