@@ -238,9 +238,9 @@ LISTINGS: dict[Site, Listing | str] = {
         get_execution_history={"events": []},
     ),
     ("actonce/operate/decisions/by_task_token.py", "_deployed_version", "describe_stacks"): ONE,
-    ("actonce/operate/pausing.py", "feeds", "list_event_source_mappings"): listing(
+    ("actonce/operate/pausing.py", "event_source_mappings", "list_event_source_mappings"): listing(
         *map(mapping, "ab"),
-        seen=lambda _: names(pausing.feeds(STACK), "uuid"),
+        seen=lambda _: names(pausing.event_source_mappings(STACK), "uuid"),
         both=["a", "b"],
         get_queue_attributes={"Attributes": {"QueueArn": "queue"}},
     ),

@@ -44,14 +44,15 @@ def _show(found: Status, now: datetime, options: str) -> None:
     console.out.print()
     tables.print_rows(("What", "Number", "Oldest", "See"), _what_waits(found, options))
     console.out.print()
-    feeds = ", ".join(f"{one.function} ({one.state})" for one in found.feeds)
+    mappings = found.event_source_mappings
+    feeds = ", ".join(f"{mapping.function} ({mapping.state})" for mapping in mappings)
     fields = {
         "Account": found.account,
         "Region": found.region,
         "Version": found.version,
         "Strategy": found.strategy,
         "Paused": _paused(found),
-        "Queue feeds": feeds or _not_seen(found, "feeds", "nothing"),
+        "Queue feeds": feeds or _not_seen(found, "event_source_mappings", "nothing"),
         "Alarms": _alarms(found, now),
         "Last audit": _audited(found),
     }

@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.recent import EndedMessages, page
 from actonce.messages.states import BROKEN_OFF, REDRIVEN_FOR
-from actonce.operate.pausing import Feed, feeds
+from actonce.operate.pausing import EventSourceMapping, event_source_mappings
 from actonce.queues.queue_state import Depth, Pause, depth_of, find_pause, highest_ages
 from actonce.records import audit_summary
 from actonce.stack.clients import Stack
@@ -83,7 +83,7 @@ class Status:
     Attributes:
         stack: its name.
         pause: None: it is not paused, or that could not be seen.
-        feeds: what its queue feeds; empty if that could not be seen.
+        event_source_mappings: what its queue feeds; empty if that could not be seen.
         queues: by `requests`, `unstarted` and `dead_letters`.
         embedded_at: the address of the embedded AWS; None: the stack is on AWS.
         version: of the release that it was deployed from; None: the stack does not say.
@@ -97,12 +97,13 @@ class Status:
             could not be seen.
         oldest_failed_seconds: how old the oldest delivery was that failed in the last half hour, by
             the starter's own metric; None: none failed, or CloudWatch does not say.
-        not_seen: why not, by `pause`, `feeds`, `executions`, `alarms` and `last_audit`.
+        not_seen: why not, by `pause`, `event_source_mappings`, `executions`, `alarms` and
+            `last_audit`.
     """
 
     stack: str
     pause: Pause | None
-    feeds: tuple[Feed, ...]
+    event_source_mappings: tuple[EventSourceMapping, ...]
     queues: Mapping[str, Depth]
     account: str = ""
     region: str = ""
@@ -146,14 +147,14 @@ class Status:
     @property
     def is_stopped_without_pause(self) -> bool:
         """Whether others disabled what the queue feeds: nothing is taken, without a pause."""
-        off = all(one.is_disabled for one in self.feeds)
-        is_seen = self.not_seen.keys().isdisjoint(("pause", "feeds"))
+        off = all(one.is_disabled for one in self.event_source_mappings)
+        is_seen = self.not_seen.keys().isdisjoint(("pause", "event_source_mappings"))
         return self.pause is None and off and is_seen
 
     @property
     def is_fed_all_the_same(self) -> bool:
         """Whether others enabled the mapping in a pause; a deployment that changes it does."""
-        return self.pause is not None and any(one.is_enabled for one in self.feeds)
+        return self.pause is not None and any(one.is_enabled for one in self.event_source_mappings)
 
     def as_json(self) -> dict[str, Any]:
         """For machines; fields may be added."""
@@ -165,7 +166,9 @@ class Status:
             "paused": fields.pop("pause"),
             "fed_all_the_same": self.is_fed_all_the_same,
             "stopped_without_pause": self.is_stopped_without_pause,
-            "feeds": [{"function": one.function, "state": one.state} for one in self.feeds],
+            "event_source_mappings": [
+                {"function": one.function, "state": one.state} for one in self.event_source_mappings
+            ],
             "waits_for": self.waits_for,
             "waiting_for_decision": self.waiting_for_decision,
             "not_started": self.not_started,
@@ -201,7 +204,9 @@ def status(
         pause = threads.submit(
             _seen, not_seen, "pause", lambda: find_pause(stack.sqs, stack.requests_queue)
         )
-        fed = threads.submit(_seen, not_seen, "feeds", lambda: feeds(stack))
+        mappings = threads.submit(
+            _seen, not_seen, "event_source_mappings", lambda: event_source_mappings(stack)
+        )
         failing = threads.submit(_oldest_failed, stack, now)
 
         def letters() -> int:
@@ -223,7 +228,7 @@ def status(
         version=stack.version,
         strategy=stack.outputs.get("Strategy"),
         pause=pause.result(),
-        feeds=tuple(fed.result() or ()),
+        event_source_mappings=tuple(mappings.result() or ()),
         queues={name: depth.result() for name, depth in depths.items()},
         executions=executions.result(),
         alarms=alarms.result(),

@@ -25,7 +25,7 @@ from actonce.operate.decisions.answers import DecisionUnconfirmed
 from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision
 from actonce.operate.discarding import BulkDiscard
-from actonce.operate.pausing import feeds, pause, resume
+from actonce.operate.pausing import event_source_mappings, pause, resume
 from actonce.operate.sending_back import BulkSendBack
 from actonce.operate.status import status
 from actonce.queues.queue_state import PAUSED_SINCE, Pause, find_pause
@@ -136,16 +136,16 @@ class Replay(replay.Replay):
 
     def enable(self, enabled: bool) -> None:
         """The mapping, as somebody does by hand, or a deployment."""
-        (feed,) = feeds(self.found())
-        self.found().lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=enabled)
+        (mapping,) = event_source_mappings(self.found())
+        self.found().lambda_.update_event_source_mapping(UUID=mapping.uuid, Enabled=enabled)
 
     def taken(self) -> str:
         """What is said of it, and what is taken."""
-        (feed,) = feeds(self.found())
+        (mapping,) = event_source_mappings(self.found())
         told = status(self.found(), stacks.NOW)
         said = find_pause(self.found().sqs, self.queue("requests"))
         differ = (told.is_stopped_without_pause, told.is_fed_all_the_same)
-        return f"{feed.state}, {said}; stopped without a pause, fed all the same: {differ}"
+        return f"{mapping.state}, {said}; stopped without a pause, fed all the same: {differ}"
 
     def written(self, message_id: str, minutes: int, **row: str) -> None:
         """A row that was last written so many minutes before now."""
