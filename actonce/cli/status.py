@@ -60,13 +60,13 @@ def _show(found: Status, now: datetime, options: str) -> None:
         oldest = lasted(found.oldest_failed_seconds)
         fields["Failing"] = f"deliveries, within half an hour; the oldest was sent {oldest} before"
     tables.print_fields(fields)
-    if found.is_fed_all_the_same:
+    if found.is_enabled_while_paused:
         console.err.print(
             "The stack is paused and takes messages nevertheless: a deployment, or somebody, "
             f"enabled its event source mapping. Pause it again (actonce pause{options}), or "
             f"resume it (actonce resume{options})."
         )
-    if found.is_stopped_without_pause:
+    if found.is_disabled_without_pause:
         console.err.print(
             "The stack takes no messages, and nobody paused it by actonce pause: its event source "
             f"mapping was disabled or deleted. Resume it (actonce resume{options}), or record the "
@@ -138,7 +138,7 @@ def _oldest(depth: Depth) -> str:
 def _paused(found: Status) -> str:
     if found.pause is not None:
         return f"since {found.pause.told}"
-    taken = "no, but nothing is taken" if found.is_stopped_without_pause else "no"
+    taken = "no, but nothing is taken" if found.is_disabled_without_pause else "no"
     return _not_seen(found, "pause", taken)
 
 

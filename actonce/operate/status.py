@@ -145,14 +145,14 @@ class Status:
         return not any(one.more for one in waiting) and "executions" not in self.not_seen
 
     @property
-    def is_stopped_without_pause(self) -> bool:
+    def is_disabled_without_pause(self) -> bool:
         """Whether others disabled what the queue feeds: nothing is taken, without a pause."""
         off = all(one.is_disabled for one in self.event_source_mappings)
         is_seen = self.not_seen.keys().isdisjoint(("pause", "event_source_mappings"))
         return self.pause is None and off and is_seen
 
     @property
-    def is_fed_all_the_same(self) -> bool:
+    def is_enabled_while_paused(self) -> bool:
         """Whether others enabled the mapping in a pause; a deployment that changes it does."""
         return self.pause is not None and any(one.is_enabled for one in self.event_source_mappings)
 
@@ -164,8 +164,8 @@ class Status:
         ]
         return fields | {
             "paused": fields.pop("pause"),
-            "fed_all_the_same": self.is_fed_all_the_same,
-            "stopped_without_pause": self.is_stopped_without_pause,
+            "enabled_while_paused": self.is_enabled_while_paused,
+            "disabled_without_pause": self.is_disabled_without_pause,
             "event_source_mappings": [
                 {"function": one.function, "state": one.state} for one in self.event_source_mappings
             ],

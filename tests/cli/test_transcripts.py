@@ -144,7 +144,7 @@ class Replay(replay.Replay):
         (mapping,) = event_source_mappings(self.found())
         told = status(self.found(), stacks.NOW)
         said = find_pause(self.found().sqs, self.queue("requests"))
-        differ = (told.is_stopped_without_pause, told.is_fed_all_the_same)
+        differ = (told.is_disabled_without_pause, told.is_enabled_while_paused)
         return f"{mapping.state}, {said}; stopped without a pause, fed all the same: {differ}"
 
     def written(self, message_id: str, minutes: int, **row: str) -> None:

@@ -75,7 +75,7 @@ def test_what_is_sent_while_a_stack_is_paused_waits_through_a_deployment(paths: 
     found = status(stack, datetime.now(UTC))
     assert found.pause is not None
     assert [mapping.state for mapping in found.event_source_mappings] == ["Disabled"]
-    assert not found.is_fed_all_the_same
+    assert not found.is_enabled_while_paused
     assert found.queues["requests"].waiting == 1
     with pytest.raises(stack.stepfunctions.exceptions.ExecutionDoesNotExist):
         stack.stepfunctions.describe_execution(executionArn=execution)
