@@ -210,10 +210,10 @@ def read(
     """Read a queue by `look`, with a bar where it takes long; keep only the entries `named`."""
     with queue, console.progress(f"Reading {name}") as bar:
         listing = look(lambda number: bar.update(number, max(number, queue.expected)))
-    if listing.held_elsewhere:
+    if listing.in_flight_elsewhere:
         console.err.print(
-            f"Another reader holds {listing.held_elsewhere:,} more at this moment. They are not "
-            "listed here."
+            f"Another reader holds {listing.in_flight_elsewhere:,} more at this moment. They are "
+            "not listed here."
         )
     if not named:
         return listing
@@ -226,7 +226,7 @@ def print_list(kind: EntryFormat[E], listing: Listing[E], how: BulkOptions) -> N
     entries = listing.entries
     if how.json:
         console.print_json(_listed(kind, listing))
-    elif not entries and not listing.held_elsewhere:
+    elif not entries and not listing.in_flight_elsewhere:
         console.out.print(f"There is no {kind.one}{' that matches' if how.is_narrowed else ''}.")
     elif len(entries) > GROUPED_FROM and not how.each:
         console.out.print(f"{len(entries):,} {kind.several}:")
@@ -259,7 +259,7 @@ def act(
         Interrupted: Ctrl-C stopped it.
     """
     listing = work.listing
-    entries, held = listing.entries, listing.held_elsewhere
+    entries, held = listing.entries, listing.in_flight_elsewhere
     missing = [name for name in dict.fromkeys(named) if not any(e.is_named(name) for e in entries)]
     if not (how.every or how.dry_run) or _is_confirmed(kind, verb, listing, how, warning):
         try:
@@ -325,12 +325,12 @@ def _print_results(
     kind: EntryFormat[E], verb: str, how: BulkOptions, work: Bulk[E], missing: Sequence[str]
 ) -> None:
     """Print how many ended how; with --each every entry, otherwise those that failed."""
-    held = work.listing.held_elsewhere
+    held = work.listing.in_flight_elsewhere
     if how.json:
         told = {"action": verb, "dry_run": False, "counts": work.counted, "left": work.left}
         told |= {"ends": [one.as_json() for one in work.ended], "missing": missing}
         told |= {"file": work.kept_in and str(work.kept_in), "left_behind": work.left_behind}
-        console.print_json(told | {"held_elsewhere": held})
+        console.print_json(told | {"in_flight_elsewhere": held})
     elif how.every and not work.listing.entries and not held:
         console.out.print(f"There is no {kind.one} that matches.")
     else:
@@ -351,7 +351,7 @@ def _listed(kind: EntryFormat[E], listing: Listing[E]) -> dict[str, Any]:
     return {
         kind.name: [kind.as_json(one) for one in listing.entries],
         "groups": [group.as_json() for group in grouped(listing.entries)],
-        "held_elsewhere": listing.held_elsewhere,
+        "in_flight_elsewhere": listing.in_flight_elsewhere,
         **({"ended": dict(listing.ended)} if listing.ended else {}),
     }
 

@@ -136,7 +136,7 @@ def show(
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         letter = letter_of(queue, message_id)
     if letter is None:
-        unseen = none_seen(message_id, queue.held_elsewhere)
+        unseen = none_seen(message_id, queue.in_flight_elsewhere)
         raise Failed(f"{unseen}; actonce where tells its story.")
     execution = history.find_execution(stack, letter.execution_name)
     status = execution.status if execution is not None else None

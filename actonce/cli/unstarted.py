@@ -101,8 +101,8 @@ def show(
     stack = find_stack(at)
     with _queue(stack) as queue:
         found = named(queue, message_reader(stack), message_id)
-    if not found and queue.held_elsewhere:
-        told = unknown_because_in_flight(f"{message_id!r} is", queue.held_elsewhere)
+    if not found and queue.in_flight_elsewhere:
+        told = unknown_because_in_flight(f"{message_id!r} is", queue.in_flight_elsewhere)
         raise Failed(f"{told[0].upper()}{told[1:]}; look again.")
     if not found:
         raise Failed(
@@ -121,7 +121,7 @@ def show(
             started = None if first is None or isinstance(first, str) else first.input
             whole = {"attributes": entry.attributes, "body": entry.queued.body, "started": started}
             shown.append(entry.as_json() | whole)
-        console.print_json({"unstarted": shown, "held_elsewhere": queue.held_elsewhere})
+        console.print_json({"unstarted": shown, "in_flight_elsewhere": queue.in_flight_elsewhere})
         return
     for entry in found:
         fields = entry.as_json() | {"reason": reason_in_words(entry.reason)}

@@ -177,7 +177,7 @@ def letter_of(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | N
     if letter and len(meant) > 1:
         raise WrongUse(f"--letter {letter}: {len(meant)} dead letters begin so; say more of it.")
     exact = [one for one in named if one.execution_name == name]
-    if not letter and name.startswith(HASHED_NAME_PREFIX) and (exact or queue.held_elsewhere):
+    if not letter and name.startswith(HASHED_NAME_PREFIX) and (exact or queue.in_flight_elsewhere):
         meant = exact
     found = of_each_message(meant)
     if not found:
@@ -228,7 +228,7 @@ def look(
     left_out = [one for one in newest if one.ended is not None and one not in wait]
     beside = others + sum(len(one.older) for one in chosen) + sum(len(o.entries) for o in left_out)
     states = Counter(str(one.ended) for one in left_out)
-    return Listing(chosen, queue.held_elsewhere, beside, states)
+    return Listing(chosen, queue.in_flight_elsewhere, beside, states)
 
 
 def is_of_last(letter: DeadLetter, stays: Sequence["Stay"]) -> bool:
@@ -250,16 +250,16 @@ def is_of_last(letter: DeadLetter, stays: Sequence["Stay"]) -> bool:
     return letter.posted_at > timestamp(before.answered_at or before.posted_at)
 
 
-def none_seen(message_id: str, held_elsewhere: int) -> str:
+def none_seen(message_id: str, in_flight_elsewhere: int) -> str:
     """What to say where no letter of a message was found, without a full stop.
 
     Args:
         message_id: as it was named.
-        held_elsewhere: how many letters another reader held, its own perhaps among them.
+        in_flight_elsewhere: how many letters another reader held, its own perhaps among them.
     """
-    if not held_elsewhere:
+    if not in_flight_elsewhere:
         return f"There is no dead letter of {message_id!r} in the queue"
     return (
         f"Whether there is a dead letter of {message_id!r} cannot be told: "
-        f"{held_by_another(held_elsewhere)}; look again"
+        f"{held_by_another(in_flight_elsewhere)}; look again"
     )

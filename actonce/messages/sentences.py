@@ -306,18 +306,19 @@ def _not_in_unstarted_queue(story: Story) -> str:
     """A sentence that UnstartedQueue has nothing of it, as far as that was read."""
     if "unstarted" in story.unread:
         return "Whether it is in UnstartedQueue could not be read."
-    if story.seen.held_elsewhere:
-        return f"{capitalize(unknown_because_in_flight('it is', story.seen.held_elsewhere))}."
+    if story.seen.in_flight_elsewhere:
+        return f"{capitalize(unknown_because_in_flight('it is', story.seen.in_flight_elsewhere))}."
     if story.seen.at is None:
         return "Whether it is in UnstartedQueue was not looked at."
     return f"UnstartedQueue had nothing of it at {in_utc(story.seen.at)}."
 
 
-def unknown_because_in_flight(they_are: str, held_elsewhere: int) -> str:
+def unknown_because_in_flight(they_are: str, in_flight_elsewhere: int) -> str:
     """What to say, within a sentence, where not all of UnstartedQueue could be read.
 
     Args:
         they_are: what may be there, such as `it is`.
-        held_elsewhere: how many messages another reader held.
+        in_flight_elsewhere: how many messages another reader held.
     """
-    return f"whether {they_are} in UnstartedQueue cannot be told: {held_by_another(held_elsewhere)}"
+    held = held_by_another(in_flight_elsewhere)
+    return f"whether {they_are} in UnstartedQueue cannot be told: {held}"

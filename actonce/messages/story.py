@@ -67,12 +67,12 @@ class UnstartedScan:
 
     Attributes:
         entries: its entries.
-        held_elsewhere: how many messages another reader held, so that they are not among these.
+        in_flight_elsewhere: how many messages another reader held, so that these lack them.
         at: when it was read (UTC); None: never.
     """
 
     entries: Sequence[Unstarted] = ()
-    held_elsewhere: int = 0
+    in_flight_elsewhere: int = 0
     at: datetime | None = None
 
 
@@ -153,7 +153,9 @@ class Story:
             "effects": [*self.effects],
             "effects_place": self.effects_place,
             "unstarted": [entry.as_json() for entry in self.unstarted],
-            "unstarted_held_elsewhere": self.seen.held_elsewhere if self.seen.at else None,
+            "unstarted_in_flight_elsewhere": self.seen.in_flight_elsewhere
+            if self.seen.at
+            else None,
             "unread": dict(self.unread),
             "timeline": [entry.as_json() for entry in self.timeline()],
         }
@@ -338,7 +340,7 @@ def _unstarted(stack: Stack, message_id: str, seen: UnstartedScan | None) -> Uns
     reader = message_reader(stack)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
         found = named(queue, reader, message_id)
-        return UnstartedScan(found, queue.held_elsewhere, datetime.now(UTC))
+        return UnstartedScan(found, queue.in_flight_elsewhere, datetime.now(UTC))
 
 
 def _delivery_entry(line: Record) -> TimelineEntry:

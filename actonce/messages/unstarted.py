@@ -216,4 +216,4 @@ def look(
             kept += len(queued.body)
             bodiless = replace(entry, queued=replace(queued, body=""), attributes={})
             found.append(entry if whole and kept <= MOST_KEPT else bodiless)
-    return Listing(entry_filter.of(found), queue.held_elsewhere)
+    return Listing(entry_filter.of(found), queue.in_flight_elsewhere)

@@ -176,7 +176,7 @@ class Bulk(ABC, Generic[E]):
         tell(len(self.ended))
         if self._stopping.is_set():
             return  # the rest was not looked for to its end
-        where = HELD if self._reader.held_elsewhere else self.gone
+        where = HELD if self._reader.in_flight_elsewhere else self.gone
         for name in [name for name, end in self._ends.items() if end is None]:
             self._end(name, FAILED, where, happened=False)
 

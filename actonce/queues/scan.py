@@ -214,7 +214,7 @@ class QueueReader(AbstractContextManager["QueueReader"]):
         self._wait_for_others = wait_for_others
         self._in_hand = in_hand
         self._handles: dict[str, str] = {}
-        self.held_elsewhere = 0
+        self.in_flight_elsewhere = 0
         """After `messages`: how many others still held, which it may have missed."""
         self.expected = 0
         """Once `messages` has begun: about how many there are to read."""
@@ -236,9 +236,9 @@ class QueueReader(AbstractContextManager["QueueReader"]):
 
     def receives(self) -> Iterator[list[list[Queued]]]:
         """Every message once, as they come: of several receives at a time, by receive."""
-        self.expected, self.held_elsewhere = counts(self._sqs, self._queue_url)
+        self.expected, self.in_flight_elsewhere = counts(self._sqs, self._queue_url)
         # What others hold counts too: a dead reader held it for as long as this whole queue asks.
-        hold = hold_for(self.expected + self.held_elsewhere)
+        hold = hold_for(self.expected + self.in_flight_elsewhere)
         longest_wait = hold + 5 if self._wait_for_others is None else self._wait_for_others
         deadline: float | None = None
         seen: set[str] = set()
@@ -246,7 +246,7 @@ class QueueReader(AbstractContextManager["QueueReader"]):
             -1
         )  # after the round before; the first brings something new, if only that it is over
         while True:
-            held_before = self.held_elsewhere
+            held_before = self.in_flight_elsewhere
             for answers in self._round(hold):
                 fresh: list[list[Queued]] = []
                 for answer in answers:  # a standard queue may have given one to two of them
@@ -258,9 +258,9 @@ class QueueReader(AbstractContextManager["QueueReader"]):
             if deadline is None or (self._in_hand is not None and len(seen) > known):
                 deadline = time.monotonic() + longest_wait
             visible, in_flight = counts(self._sqs, self._queue_url)
-            self.held_elsewhere = max(0, in_flight - len(self._handles))
+            self.in_flight_elsewhere = max(0, in_flight - len(self._handles))
             # What others held before this round they may have given back after its last look.
-            alone = not held_before and not self.held_elsewhere
+            alone = not held_before and not self.in_flight_elsewhere
             whole = len(seen) == known or not visible
             if (alone and whole) or time.monotonic() > deadline:
                 return

@@ -283,7 +283,7 @@ def test_a_letter_is_named_by_what_only_its_id_begins_with(
     queues = [
         dataclasses.replace(one.queued, sqs_message_id=f"12345678-{n}") for n, one in enumerate(two)
     ]
-    queue: Any = SimpleNamespace(messages=lambda: queues, held_elsewhere=0)
+    queue: Any = SimpleNamespace(messages=lambda: queues, in_flight_elsewhere=0)
     with pytest.raises(WrongUse, match="2 dead letters begin so"):
         letter_of(queue, "m-1", "12345678")
     found = letter_of(queue, "m-1", "12345678-0")

@@ -90,7 +90,7 @@ def _story(context: Context, request: ViewRequest) -> Story:
     latest = context.refresh("unstarted").latest
     seen = UnstartedScan()
     if latest is not None:
-        seen = UnstartedScan(latest.entries, latest.held_elsewhere, latest.at)
+        seen = UnstartedScan(latest.entries, latest.in_flight_elsewhere, latest.at)
     return read_story(context.stack, request.message_id, context.own, log=False, unstarted=seen)
 
 
@@ -204,7 +204,7 @@ def _form(context: Context, story: Story) -> Form | None:
         return None
     found = next((one for one in latest.entries if is_it(one)), None)
     if found is None:
-        form = context.letters.form_alone(is_it) if latest.held_elsewhere else None
+        form = context.letters.form_alone(is_it) if latest.in_flight_elsewhere else None
         return form and (form[0], form[1].entries[0], form[1].at)
     form = context.letters.form_alone(lambda one: one.entry == found.entry)
     key = form[0] if form else context.letters.open_form(Shown([found], latest.at))

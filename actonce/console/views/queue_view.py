@@ -167,7 +167,7 @@ class QueueView(Generic[E]):
             f"{action_name(action)} {self._counted(shown.entries)}",
             self._command(context, shown, action, note),
             len(shown.entries),
-            self.task(context, Listing(shown.entries, held_elsewhere=0), action, note),
+            self.task(context, Listing(shown.entries, in_flight_elsewhere=0), action, note),
         )
         forms.pop(key, None)
         return elsewhere(request, f"/jobs/{job.number}")
@@ -246,7 +246,7 @@ class QueueView(Generic[E]):
                 410,
                 self.path,
             )
-        is_whole = ticked is None and not listing.held_elsewhere
+        is_whole = ticked is None and not listing.in_flight_elsewhere
         return Shown(chosen, listing.at, kind if is_whole else None)
 
 
@@ -260,8 +260,10 @@ def how_far_read(queue: str, state: QueueState[Any]) -> str:
     told = f"{queue} has not been read yet."
     if state.latest is not None:
         told = f"{queue} was read at {in_utc(state.latest.at)}."
-        if state.latest.held_elsewhere:
-            told += f" Another reader held {state.latest.held_elsewhere:,} more of its messages."
+        if state.latest.in_flight_elsewhere:
+            told += (
+                f" Another reader held {state.latest.in_flight_elsewhere:,} more of its messages."
+            )
     if state.reading is not None:
         told += " It is being read now."
     if state.error is not None:

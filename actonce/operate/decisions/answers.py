@@ -86,12 +86,12 @@ class Decider(Protocol):
             ClientError: AWS could not be asked; as of other errors, see `why_unsure`.
         """
 
-    def retry_without_letter(self, name: str, held_elsewhere: int) -> Answer:
+    def retry_without_letter(self, name: str, in_flight_elsewhere: int) -> Answer:
         """Retry a message whose letter was not read, or whose execution has ended.
 
         Args:
             name: the message's id, or its execution's name.
-            held_elsewhere: how many letters another reader held.
+            in_flight_elsewhere: how many letters another reader held.
 
         Raises:
             Failed, ClientError: as `answer`.

@@ -61,11 +61,11 @@ class ByTaskToken:
             "posted.",
         )
 
-    def retry_without_letter(self, name: str, held_elsewhere: int) -> Answer:
+    def retry_without_letter(self, name: str, in_flight_elsewhere: int) -> Answer:
         """See `Decider`."""
         execution = history.find_execution_of(self._stack, name)
         if execution is None:
-            raise Failed(f"{none_seen(name, held_elsewhere)}. It has no execution.")
+            raise Failed(f"{none_seen(name, in_flight_elsewhere)}. It has no execution.")
         events = read_events(self._stack.stepfunctions, execution.arn)
         stays = dead_letter_stays(events)
         if execution.status != "RUNNING":
@@ -78,7 +78,7 @@ class ByTaskToken:
             return Answer(DecisionOutcome.NOT_DECIDED, refusal)
         if self._send(stays[-1].task_token):  # which AWS's history has
             return self._accepted()
-        if held_elsewhere:
+        if in_flight_elsewhere:
             raise Failed(
                 "It waits for a decision, but its dead letter was not found just now. Give the "
                 "same command again."

@@ -76,11 +76,11 @@ def decide(
             if letter is not None and found is not None:
                 answer = by.answer(found)
             elif letter is not None:
-                raise Failed(HELD if queue.held_elsewhere else BulkDecision.gone)
+                raise Failed(HELD if queue.in_flight_elsewhere else BulkDecision.gone)
             elif decision == "retry" and (found is None or _has_ended(stack, found)):
-                answer = by.retry_without_letter(name, queue.held_elsewhere)
+                answer = by.retry_without_letter(name, queue.in_flight_elsewhere)
             elif found is None:
-                seen = none_seen(name, queue.held_elsewhere)
+                seen = none_seen(name, queue.in_flight_elsewhere)
                 raise WrongUse(f"{seen}, and without one that you were shown only retry decides.")
             else:
                 command = command_to_decide(stack.options, found, decision, note)

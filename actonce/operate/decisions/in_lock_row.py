@@ -56,9 +56,9 @@ class InLockRow:
             "retry sends it again.",
         )
 
-    def retry_without_letter(self, name: str, held_elsewhere: int) -> Answer:
+    def retry_without_letter(self, name: str, in_flight_elsewhere: int) -> Answer:
         """See `Decider`. Only the letter has the message, so nothing can be done."""
-        raise Failed(f"{none_seen(name, held_elsewhere)}.")
+        raise Failed(f"{none_seen(name, in_flight_elsewhere)}.")
 
     def is_closed(self, letter: DeadLetter) -> bool:
         """See `Decider`. Until the row is complete, the attempt that posted may complete it."""
