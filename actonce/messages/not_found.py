@@ -17,7 +17,7 @@ def not_found_sentences(stack: Stack, story: Story) -> list[str]:
 
     They name what cannot be read, with the reason.
     """
-    who, held = "No part of the stack", story.seen.in_flight_elsewhere
+    who, held = "No part of the stack", story.unstarted_scan.in_flight_elsewhere
     if held:
         who = "No part of the stack that could be read"
     told = [f"{who} has seen a message {story.message_id!r}."]

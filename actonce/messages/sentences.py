@@ -306,11 +306,12 @@ def _not_in_unstarted_queue(story: Story) -> str:
     """A sentence that UnstartedQueue has nothing of it, as far as that was read."""
     if "unstarted" in story.unread:
         return "Whether it is in UnstartedQueue could not be read."
-    if story.seen.in_flight_elsewhere:
-        return f"{capitalize(unknown_because_in_flight('it is', story.seen.in_flight_elsewhere))}."
-    if story.seen.at is None:
+    scan = story.unstarted_scan
+    if scan.in_flight_elsewhere:
+        return f"{capitalize(unknown_because_in_flight('it is', scan.in_flight_elsewhere))}."
+    if scan.at is None:
         return "Whether it is in UnstartedQueue was not looked at."
-    return f"UnstartedQueue had nothing of it at {in_utc(story.seen.at)}."
+    return f"UnstartedQueue had nothing of it at {in_utc(scan.at)}."
 
 
 def unknown_because_in_flight(they_are: str, in_flight_elsewhere: int) -> str:

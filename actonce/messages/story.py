@@ -86,7 +86,7 @@ class Story:
         row: of the ledger or the lease, on a stack that has one.
         effects: `OwnEffect.as_json` of each; none where a team does
             not say where its effects are: then only the execution or the row tells.
-        seen: its entries in UnstartedQueue, as far as that was read.
+        unstarted_scan: its entries in UnstartedQueue, as far as that was read.
         effects_place: a person's name for the place where effects were looked for; None: nowhere,
             so that `effects` is empty whatever happened.
         has_find_function: whether the stack names a function that can look the effect up.
@@ -107,7 +107,7 @@ class Story:
     steps: Sequence[Step] = ()
     dead_letters: Sequence[Stay] = ()
     effects: Sequence[Record] = ()
-    seen: UnstartedScan = UnstartedScan()
+    unstarted_scan: UnstartedScan = UnstartedScan()
     effects_place: str | None = None
     has_find_function: bool = True
     may_be_forgotten: bool = False
@@ -128,7 +128,7 @@ class Story:
     @property
     def unstarted(self) -> Sequence[Unstarted]:
         """Its entries of UnstartedQueue, the oldest first."""
-        return self.seen.entries
+        return self.unstarted_scan.entries
 
     @property
     def is_known(self) -> bool:
@@ -153,8 +153,8 @@ class Story:
             "effects": [*self.effects],
             "effects_place": self.effects_place,
             "unstarted": [entry.as_json() for entry in self.unstarted],
-            "unstarted_in_flight_elsewhere": self.seen.in_flight_elsewhere
-            if self.seen.at
+            "unstarted_in_flight_elsewhere": self.unstarted_scan.in_flight_elsewhere
+            if self.unstarted_scan.at
             else None,
             "unread": dict(self.unread),
             "timeline": [entry.as_json() for entry in self.timeline()],
@@ -235,7 +235,7 @@ def read_story(
         steps=history.steps(events() or []),
         dead_letters=dead_letter_stays(events() or []),
         effects=effects() or [],
-        seen=waiting() or UnstartedScan(),
+        unstarted_scan=waiting() or UnstartedScan(),
         effects_place=None if own is None else own.place,
         has_find_function=stack.find_function is not None,
         may_be_forgotten=_may_be_forgotten(stack, fingerprint, datetime.now(UTC)),
@@ -333,10 +333,10 @@ def _effects(message_id: str, own: EffectStore | None) -> list[Record]:
     return sorted(found, key=lambda effect: str(effect["at"]))
 
 
-def _unstarted(stack: Stack, message_id: str, seen: UnstartedScan | None) -> UnstartedScan:
+def _unstarted(stack: Stack, message_id: str, scan: UnstartedScan | None) -> UnstartedScan:
     """The message's entries; of an earlier scan, if there is one."""
-    if seen is not None:
-        return replace(seen, entries=[one for one in seen.entries if one.is_named(message_id)])
+    if scan is not None:
+        return replace(scan, entries=[one for one in scan.entries if one.is_named(message_id)])
     reader = message_reader(stack)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
         found = named(queue, reader, message_id)

@@ -112,7 +112,7 @@ def advice_on(
         message_id=entry.ids["message_id"] or entry.display_name,
         execution_name=entry.display_name if letter is None else letter.execution_name,
         row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
-        seen=UnstartedScan(unstarted),
+        unstarted_scan=UnstartedScan(unstarted),
         effects_place=None if place is None else place.place,
         has_find_function=stack.find_function is not None,
         unread={"effects": ""} if place is not None and is_unknown else {},

@@ -82,7 +82,7 @@ def story(
         steps=steps,
         dead_letters=stays if letter else [],
         effects=effects or [],
-        seen=UnstartedScan([in_unstarted_queue] if in_unstarted_queue else [], 0, NOW),
+        unstarted_scan=UnstartedScan([in_unstarted_queue] if in_unstarted_queue else [], 0, NOW),
         effects_place=None if effects is None else CARDS,
         unread=dict.fromkeys(unread, "AccessDenied"),
         read_at=NOW,
@@ -164,7 +164,9 @@ UNNAMED = "late | FindEffect: No function is named to look it up (FindFunctionAr
 SAID = "No function is named to look it up, perform it"
 THROTTLED = "late | FindEffect: Throttled: slow down"
 CONFLICT_LOGGED = replace(
-    story(**DONE), lines=[{"end": "refused", "reason": "conflict"}], seen=UnstartedScan([], 0, NOW)
+    story(**DONE),
+    lines=[{"end": "refused", "reason": "conflict"}],
+    unstarted_scan=UnstartedScan([], 0, NOW),
 )
 
 STORIES = {
@@ -289,9 +291,11 @@ STORIES = {
     "conflict with performed": story(**DONE, in_unstarted_queue=entry()),
     "conflict with one that waits": waits("rejected", in_unstarted_queue=entry()),
     "conflict, gone": CONFLICT_LOGGED,
-    "conflict, perhaps held": replace(CONFLICT_LOGGED, seen=UnstartedScan([], 1, NOW)),
-    "conflict, not looked for": replace(CONFLICT_LOGGED, seen=UnstartedScan()),
-    "conflict, another held": replace(CONFLICT_LOGGED, seen=UnstartedScan([entry()], 1, NOW)),
+    "conflict, perhaps held": replace(CONFLICT_LOGGED, unstarted_scan=UnstartedScan([], 1, NOW)),
+    "conflict, not looked for": replace(CONFLICT_LOGGED, unstarted_scan=UnstartedScan()),
+    "conflict, another held": replace(
+        CONFLICT_LOGGED, unstarted_scan=UnstartedScan([entry()], 1, NOW)
+    ),
 }
 
 
