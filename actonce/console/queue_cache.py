@@ -46,7 +46,7 @@ class QueueListing(Listing[E]):
     @property
     def messages(self) -> int:
         """How many messages of the queue it accounts for."""
-        return len(self.entries) + self.beside + self.in_flight_elsewhere
+        return len(self.entries) + self.unrecognized + self.in_flight_elsewhere
 
     @property
     def is_old(self) -> bool:

@@ -71,14 +71,14 @@ class Listing(Generic[Listed]):
     Attributes:
         entries: most without their messages, the longest waiting first.
         in_flight_elsewhere: how many messages another reader held, so that these lack them.
-        beside: how many messages are not `entries` of their own: older letters, and what somebody
+        unrecognized: how many messages are no `entries`: older letters, and what somebody
             else has put there.
         ended: how many letters were left out, because their executions ended undecided, by state.
     """
 
     entries: Sequence[Listed]
     in_flight_elsewhere: int
-    beside: int = 0
+    unrecognized: int = 0
     ended: Mapping[str, int] = field(default_factory=dict)
 
 
