@@ -18,7 +18,7 @@ from actonce.messages.dead_letters import (
     DeadLetter,
     is_of_last,
     letter_of,
-    look,
+    list_dead_letters,
     none_seen,
 )
 from actonce.messages.filters import Listing, reason_in_words
@@ -277,5 +277,8 @@ def _decide(
 def _look(stack: Stack, how: BulkOptions, named: Sequence[str] = ()) -> Listing[DeadLetter]:
     queue = QueueReader(stack.sqs, stack.dead_letter_queue)
     return bulk.read(
-        queue, _LETTERS.queue, lambda tell: look(stack, queue, how.entry_filter, tell), named
+        queue,
+        _LETTERS.queue,
+        lambda tell: list_dead_letters(stack, queue, how.entry_filter, tell),
+        named,
     )

@@ -14,7 +14,14 @@ from actonce.messages.difference import difference
 from actonce.messages.filters import Listing, reason_in_words
 from actonce.messages.sentences import unknown_because_in_flight
 from actonce.messages.summary import advice_on
-from actonce.messages.unstarted import MEANINGS, REASONS, Unstarted, look, named, started_first
+from actonce.messages.unstarted import (
+    MEANINGS,
+    REASONS,
+    Unstarted,
+    list_unstarted,
+    named,
+    started_first,
+)
 from actonce.operate.discarding import BulkDiscard
 from actonce.operate.sending_back import BulkSendBack
 from actonce.queues.scan import QueueReader
@@ -207,7 +214,10 @@ def _look(
     queue = _queue(stack)
     entry_filter = how.entry_filter
     return bulk.read(
-        queue, _DELIVERIES.queue, lambda tell: look(queue, reader, entry_filter, tell), ids or ()
+        queue,
+        _DELIVERIES.queue,
+        lambda tell: list_unstarted(queue, reader, entry_filter, tell),
+        ids or (),
     )
 
 

@@ -188,7 +188,7 @@ def letter_of(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | N
     return replace(one, older=tuple(each for each in own if each.entry != one.entry))
 
 
-def look(
+def list_dead_letters(
     stack: Stack,
     queue: QueueReader,
     entry_filter: EntryFilter,

@@ -191,7 +191,7 @@ def started_first(stack: Stack, message_id: str) -> Execution | str:
     return execution or "Step Functions no longer has the first execution to compare it with."
 
 
-def look(
+def list_unstarted(
     queue: QueueReader,
     reader: MessageReader,
     entry_filter: EntryFilter,
