@@ -18,8 +18,8 @@ from actonce.messages.unstarted import (
     MEANINGS,
     REASONS,
     Unstarted,
+    find_by_message_id,
     list_unstarted,
-    named,
     started_first,
 )
 from actonce.operate.discarding import BulkDiscard
@@ -107,7 +107,7 @@ def show(
     check_id(message_id)
     stack = find_stack(at)
     with _queue(stack) as queue:
-        found = named(queue, message_reader(stack), message_id)
+        found = find_by_message_id(queue, message_reader(stack), message_id)
     if not found and queue.in_flight_elsewhere:
         told = unknown_because_in_flight(f"{message_id!r} is", queue.in_flight_elsewhere)
         raise Failed(f"{told[0].upper()}{told[1:]}; look again.")

@@ -17,7 +17,7 @@ from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
 from actonce.messages.own_effects import EffectStore, deserialize, effects_of_stack, from_dynamodb
-from actonce.messages.unstarted import Unstarted, named
+from actonce.messages.unstarted import Unstarted, find_by_message_id
 from actonce.queues.scan import QueueReader
 from actonce.stack.aws_errors import error_text
 from actonce.stack.clients import Stack
@@ -339,7 +339,7 @@ def _unstarted(stack: Stack, message_id: str, scan: UnstartedScan | None) -> Uns
         return replace(scan, entries=[one for one in scan.entries if one.is_named(message_id)])
     reader = message_reader(stack)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
-        found = named(queue, reader, message_id)
+        found = find_by_message_id(queue, reader, message_id)
         return UnstartedScan(found, queue.in_flight_elsewhere, datetime.now(UTC))
 
 

@@ -168,7 +168,7 @@ def _handed_on(queued: Queued) -> tuple[Attributes, int] | None:
     return own, receive_count
 
 
-def named(queue: QueueReader, reader: MessageReader, name: str) -> list[Unstarted]:
+def find_by_message_id(queue: QueueReader, reader: MessageReader, name: str) -> list[Unstarted]:
     """The entries of UnstartedQueue with a name, whole, the oldest first.
 
     Args:
