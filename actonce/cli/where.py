@@ -49,7 +49,7 @@ def where(
         console.print_json({"summary": summary.as_json(), **story.as_json()})
         return
     rows = [
-        (timestamp(moment.at), moment.where, moment.what, moment.more)
+        (timestamp(moment.at), moment.where, moment.event_type, moment.detail)
         for moment in story.timeline()
     ]
     tables.print_rows(("Time", "Where", "What", "More"), rows)

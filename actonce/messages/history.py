@@ -74,7 +74,7 @@ class Step:
 
     Attributes:
         state: the state it happened in; empty for the execution as a whole.
-        what: `started`, `entered`, `attempt`, `error`, `looked_up`, `decision`, `ended`,
+        event_type: `started`, `entered`, `attempt`, `error`, `looked_up`, `decision`, `ended`,
             `redriven`.
         detail: `attempt`: number; `error`: error, cause; `looked_up`: performed, as the effect said
             it; `decision`: decision, note and who made it when; `ended`: status and, as far as
@@ -83,12 +83,17 @@ class Step:
 
     at: datetime
     state: str
-    what: str
+    event_type: str
     detail: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
-        return {"at": timestamp(self.at), "state": self.state, "what": self.what, **self.detail}
+        return {
+            "at": timestamp(self.at),
+            "state": self.state,
+            "event_type": self.event_type,
+            **self.detail,
+        }
 
 
 ENDED_UNDECIDED: Final[tuple["ExecutionStatusType", ...]] = ("FAILED", "ABORTED", "TIMED_OUT")

@@ -161,13 +161,13 @@ def outcome_of(story: Story) -> str | None:
 
 def last_entered(steps: Sequence[Step]) -> tuple[int, str]:
     """The last step that entered a state, by its number, and that state."""
-    entered = [number for number, step in enumerate(steps) if step.what == "entered"]
+    entered = [number for number, step in enumerate(steps) if step.event_type == "entered"]
     return (entered[-1], steps[entered[-1]].state) if entered else (0, PERFORM_EFFECT)
 
 
 def latest_failures(steps: Sequence[Step]) -> list[Step]:
     """What failed since the start, or since the last decision or redrive."""
-    begun = [n for n, s in enumerate(steps) if s.what in ("started", "redriven", "decision")]
+    begun = [n for n, s in enumerate(steps) if s.event_type in ("started", "redriven", "decision")]
     since = steps[begun[-1] :] if begun else steps
     telling = (TELL_DEAD_LETTER, TELL_DECISION)
-    return [step for step in since if step.what == "error" and step.state not in telling]
+    return [step for step in since if step.event_type == "error" and step.state not in telling]

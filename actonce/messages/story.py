@@ -53,8 +53,8 @@ class TimelineEntry:
 
     at: datetime
     where: str
-    what: str
-    more: str = ""
+    event_type: str
+    detail: str = ""
 
     def as_json(self) -> Record:
         """For machines."""
@@ -355,7 +355,7 @@ def _delivery_entry(line: Record) -> TimelineEntry:
 def _is_passed_over(step: Step) -> bool:
     """Whether a step tells nothing: what a choice chose, what comes next says."""
     states = ("Performed?", history.TELL_DEAD_LETTER, history.TELL_DECISION, "Decision")
-    return step.what == "entered" and step.state in states
+    return step.event_type == "entered" and step.state in states
 
 
 _LOOKED_UP = {
@@ -367,26 +367,26 @@ _NO_ANSWER = ("no clear answer", "whether it had happened")
 
 def _step_entry(step: Step) -> TimelineEntry:
     detail = step.detail
-    if step.what == "attempt":
+    if step.event_type == "attempt":
         return TimelineEntry(step.at, step.state, f"attempt {detail['number']}")
-    if step.what == "error":
+    if step.event_type == "error":
         return TimelineEntry(
             step.at, step.state, in_words(detail.get("error", "failed")), _cause(detail)
         )
-    if step.what == "looked_up":
+    if step.event_type == "looked_up":
         performed = detail["performed"]  # 1 is no yes, and an object no key
         told = _LOOKED_UP[performed] if isinstance(performed, bool) else _NO_ANSWER
         return TimelineEntry(step.at, step.state, *told)
-    if step.what == "decision":
+    if step.event_type == "decision":
         by = f"by {detail['decided_by']}" if "decided_by" in detail else ""
         more = ", ".join(filter(None, [detail["note"], by]))
         return TimelineEntry(step.at, step.state, f"decided: {detail['decision']}", more)
-    if step.what == "ended":
+    if step.event_type == "ended":
         more = detail.get("outcome") or " ".join(
             filter(None, [detail.get("error"), _cause(detail)])
         )
         return TimelineEntry(step.at, "execution", detail["status"], more)
-    return TimelineEntry(step.at, step.state or "execution", step.what)
+    return TimelineEntry(step.at, step.state or "execution", step.event_type)
 
 
 def _cause(detail: Record) -> str:

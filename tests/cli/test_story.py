@@ -128,7 +128,7 @@ def test_of_each_step_what_was_recorded_is_told_and_no_more(snapshot: Snapshot) 
     lines = []
     for name, step in STEPS.items():
         moments = story(ends=(), steps=(Step(NOW, *step),)).timeline()
-        told = " and ".join(f"{one.where} | {one.what} | {one.more}" for one in moments)
+        told = " and ".join(f"{one.where} | {one.event_type} | {one.detail}" for one in moments)
         lines.append(f"{name}: {told or 'nothing'}\n")
     snapshot("timeline.txt", "".join(lines))
 

@@ -117,7 +117,7 @@ def test_what_each_history_tells_is_as_reviewed(snapshot: Snapshot) -> None:
         events = history_of(*kinds)
         steps = history.steps(events)
         lines.append(f"{name}, last in {history.last_state(events) or 'none'}\n")
-        lines += [f"    {s.at:%S} {s.state} {s.what} {json.dumps(s.detail)}\n" for s in steps]
+        lines += [f"    {s.at:%S} {s.state} {s.event_type} {json.dumps(s.detail)}\n" for s in steps]
         for stay in dead_letter_stays(events):
             assert stay.task_token is None or stay.task_token not in json.dumps(stay.as_json())
             lines.append(f"    stay: {stay.task_token} {json.dumps(stay.as_json())}\n")
