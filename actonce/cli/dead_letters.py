@@ -13,7 +13,7 @@ from actonce.cli.where import print_summary
 from actonce.messages import history
 from actonce.messages.arguments import command_to_decide
 from actonce.messages.dead_letters import (
-    MEANINGS,
+    EXPLANATIONS,
     REASONS,
     DeadLetter,
     is_of_last,
@@ -81,7 +81,7 @@ _LETTERS: EntryFormat[DeadLetter] = EntryFormat(
 @app.command("list")
 @of_a_stack()
 @bulk_options(REASONS, _TEXTS, errors=True)
-@explaining(MEANINGS)
+@explaining(EXPLANATIONS)
 def list_(*, how: BulkOptions, at: Chosen) -> None:
     """List what waits for a decision, the longest first.
 
@@ -106,7 +106,7 @@ def list_(*, how: BulkOptions, at: Chosen) -> None:
             )
     if listing.entries and not how.json:
         for reason in dict.fromkeys(one.kind["reason"] for one in listing.entries):
-            console.say(f"--reason {reason}: {MEANINGS.get(reason, 'it does not say why')}.")
+            console.say(f"--reason {reason}: {EXPLANATIONS.get(reason, 'it does not say why')}.")
         console.say(f"What to do about one: actonce dead-letters show{stack.options} ID")
 
 

@@ -29,7 +29,7 @@ _ID_CHARACTERS = 40  # of an id whose execution has a hash for its name
 
 
 @of_a_stack()
-@explaining({state.label: state.means for state in STATES.values()})
+@explaining({state.label: state.explanation for state in STATES.values()})
 def list_(
     *,
     since: Annotated[

@@ -15,7 +15,7 @@ from actonce.messages.filters import Listing, reason_in_words
 from actonce.messages.sentences import unknown_because_in_flight
 from actonce.messages.summary import advice_on
 from actonce.messages.unstarted import (
-    MEANINGS,
+    EXPLANATIONS,
     REASONS,
     Unstarted,
     find_by_message_id,
@@ -67,7 +67,7 @@ _DELIVERIES: EntryFormat[Unstarted] = EntryFormat(
 @app.command("list")
 @of_a_stack()
 @bulk_options(REASONS, _TEXTS)
-@explaining(MEANINGS)
+@explaining(EXPLANATIONS)
 def list_(*, how: BulkOptions, at: Chosen) -> None:
     """List what could not be started, the oldest first.
 
@@ -83,8 +83,8 @@ def list_(*, how: BulkOptions, at: Chosen) -> None:
     bulk.print_list(_DELIVERIES, listing, how)
     if listing.entries and not how.json:
         for reason, entry in {one.reason: one for one in reversed(listing.entries)}.items():
-            means = MEANINGS.get(reason, "it does not say why")
-            console.say(f"--reason {reason}: {means}. {advice_on(stack, entry).text}")
+            explanation = EXPLANATIONS.get(reason, "it does not say why")
+            console.say(f"--reason {reason}: {explanation}. {advice_on(stack, entry).text}")
 
 
 @app.command()

@@ -18,15 +18,15 @@ from actonce_core.records import timestamp
 if TYPE_CHECKING:
     from actonce_core.histories.stays import Stay
 
-MEANINGS = {
+EXPLANATIONS = {
     **{reason.value: reason.explanation for reason in DeadLetterReason},
     **{
         status.lower(): "its execution ended before anybody had decided; only retry continues it"
         for status in ENDED_UNDECIDED
     },
 }
-REASONS = tuple(MEANINGS)
-"""Why a message waits for a decision, or waits no more; `MEANINGS` explains each."""
+REASONS = tuple(EXPLANATIONS)
+"""Why a message waits for a decision, or waits no more; `EXPLANATIONS` explains each."""
 
 LETTER_CHARACTERS = 8
 """Of an SQS id, as lists print it; fewer are no name."""

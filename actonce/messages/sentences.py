@@ -52,7 +52,7 @@ def describe(facts: Facts) -> str:
 
 def _not_known(facts: Facts) -> str:
     if {"execution", "row"} & facts.story.unread.keys():
-        return STATES["not_known"].means
+        return STATES["not_known"].explanation
     return (
         "It may have been started, and Step Functions knows no execution of it now: it forgets "
         "them in time, and of another state machine nothing was read here. "
@@ -82,7 +82,7 @@ def _not_started(facts: Facts) -> str:
 def _running(facts: Facts) -> str:
     decision = facts.decision.get("decision")
     if decision not in DECISIONS or not facts.is_decided:
-        return STATES["running"].means
+        return STATES["running"].explanation
     return f"{_decider(facts)} decided to {decision} it{_note(facts)}. ActOnce carries that out."
 
 
@@ -150,7 +150,7 @@ def _waiting(facts: Facts) -> str:
 def _broken_off(facts: Facts) -> str:
     execution = facts.story.execution
     if execution is None:
-        return STATES[facts.state].means
+        return STATES[facts.state].explanation
     at = f" at {in_utc(execution.stopped_at)}" if execution.stopped_at else ""
     error = _in_brackets({"error": execution.error, "cause": execution.cause})
     if facts.state == "aborted":
@@ -179,7 +179,7 @@ SENTENCES: Final[Mapping[StateName, Callable[[Facts], str]]] = {
     "failed": _broken_off,
     "aborted": _broken_off,
     "timed_out": _broken_off,
-    "ended": lambda _: STATES["ended"].means,
+    "ended": lambda _: STATES["ended"].explanation,
 }
 """What happened to a message in each state, and who did it."""
 

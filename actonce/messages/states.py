@@ -26,7 +26,7 @@ class State:
     """
 
     label: str
-    means: str
+    explanation: str
     is_open: bool = False
     is_redrivable: bool = False
 

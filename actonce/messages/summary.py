@@ -22,7 +22,7 @@ class Summary:
     """The state of a message, what happened to it and what to do.
 
     Attributes:
-        state: one of `STATES`, with its `label` and `means`.
+        state: one of `STATES`, with its `label` and `explanation`.
         status: of its execution or row, as AWS or the ledger calls it; None: it has neither.
         outcome: `performed`, `found`, `resolved`, `rejected`, or of a row `dead_letter`; None: it
             has not ended, or does not say.
@@ -38,7 +38,7 @@ class Summary:
 
     state: StateName
     label: str
-    means: str
+    explanation: str
     status: str | None
     outcome: str | None
     effects: int | None
@@ -77,7 +77,7 @@ def summarize(
     return Summary(
         state=facts.state,
         label=STATES[facts.state].label,
-        means=STATES[facts.state].means,
+        explanation=STATES[facts.state].explanation,
         status=row.get("status") if story.execution is None else story.execution.status,
         outcome=outcome_of(story),
         effects=len(story.effects) if facts.are_effects_known else None,

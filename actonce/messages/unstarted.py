@@ -26,12 +26,12 @@ from actonce_core.unstarted import SOURCE_ATTRIBUTES, has_room, unstarted_attrib
 RECEIVED_TOO_OFTEN = "received_too_often"
 """The reason of a message that SQS moved here itself, after `maxReceiveCount` receives."""
 
-MEANINGS: Mapping[str, str] = {
+EXPLANATIONS: Mapping[str, str] = {
     **{reason.value: reason.explanation for reason in Reason},
     RECEIVED_TOO_OFTEN: "the starter received it time and again and never finished",
 }
-REASONS = tuple(MEANINGS)
-"""Why a delivery was not started; `MEANINGS` explains each."""
+REASONS = tuple(EXPLANATIONS)
+"""Why a delivery was not started; `EXPLANATIONS` explains each."""
 
 MOST_KEPT = 32 * 1024 * 1024
 """Most characters of whole bodies that are kept in memory."""

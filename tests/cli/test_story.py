@@ -303,10 +303,11 @@ def test_how_each_stands_and_what_to_do_is_told_as_reviewed(snapshot: Snapshot) 
     lines = []
     for name, told in STORIES.items():
         found = summarize(told)
-        assert (found.label, found.means) == (STATES[found.state].label, STATES[found.state].means)
+        state = STATES[found.state]
+        assert (found.label, found.explanation) == (state.label, state.explanation)
         assert found.sentence.endswith(".")
         assert not found.unread or "has no effect" not in f"{found.sentence}{found.advice}"
-        left_out = ("label", "means", "status")
+        left_out = ("label", "explanation", "status")
         shown = {key: value for key, value in found.as_json().items() if key not in left_out}
         lines += [f"{name}\n", *(f"    {key}: {value}\n" for key, value in shown.items() if value)]
         if found.effects == 0:

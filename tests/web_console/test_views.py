@@ -250,7 +250,7 @@ def test_every_word_of_the_domain_and_every_reason_is_explained(
     page = html.unescape(console(ledger).get("/").text)
     for meaning in TERMS.values():
         assert meaning in page
-    for meaning in (letters.MEANINGS["rejected"], deliveries.MEANINGS["not_json"]):
+    for meaning in (letters.EXPLANATIONS["rejected"], deliveries.EXPLANATIONS["not_json"]):
         assert f'title="{meaning[0].upper()}{meaning[1:]}."' in page
 
 
