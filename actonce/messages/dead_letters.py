@@ -16,7 +16,7 @@ from actonce_core.reason import NOTHING_HAPPENED, DeadLetterReason
 from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
-    from actonce_core.histories.stays import Stay
+    from actonce_core.histories.stays import DecisionWait
 
 EXPLANATIONS = {
     **{reason.value: reason.explanation for reason in DeadLetterReason},
@@ -232,22 +232,22 @@ def list_dead_letters(
     return Listing(chosen, queue.in_flight_elsewhere, unrecognized, states)
 
 
-def is_of_last(letter: DeadLetter, stays: Sequence["Stay"]) -> bool:
-    """Whether the last of an execution's stays posted the letter, and not an earlier one.
+def is_of_last(letter: DeadLetter, waits: Sequence["DecisionWait"]) -> bool:
+    """Whether the last of an execution's waits posted the letter, and not an earlier one.
 
     The token tells, where the history has it. Otherwise the time does, compared with the end of the
-    stay before: the letter's and its own stay's are by two clocks.
+    wait before: the letter's and its own wait's are by two clocks.
 
     Args:
         letter: of that execution.
-        stays: one at least, in order.
+        waits: one at least, in order.
     """
-    last = stays[-1]
+    last = waits[-1]
     if last.task_token is not None:
         return letter.task_token == last.task_token
-    if len(stays) == 1:
+    if len(waits) == 1:
         return True
-    before = stays[-2]
+    before = waits[-2]
     return letter.posted_at > timestamp(before.answered_at or before.posted_at)
 
 

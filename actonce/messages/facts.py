@@ -89,7 +89,7 @@ def facts_of(story: Story, letter: DeadLetter | None = None) -> Facts:
         letter: its dead letter, if that was read: a row does not keep why it waits.
     """
     number, entered = last_entered(story.steps)
-    decisions = [stay.decision for stay in story.dead_letters if stay.decision]
+    decisions = [wait.decision for wait in story.dead_letters if wait.decision]
     return Facts(
         story=story,
         state=state_of(story),

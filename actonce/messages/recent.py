@@ -19,7 +19,7 @@ from actonce.messages.states import StateName, state_of_execution, state_of_row,
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
 from actonce_core.histories.reading import read_events
-from actonce_core.histories.stays import dead_letter_stays
+from actonce_core.histories.stays import decision_waits
 from actonce_core.records import timestamp
 from actonce_core.transient import error_code
 
@@ -270,7 +270,7 @@ def _state(stack: Stack, execution: Execution) -> StateName:
         events = read_events(stack.stepfunctions, execution.arn)
     except ClientError:
         return "running"  # it may not be read, or is gone by now
-    return state_of_running(history.steps(events), dead_letter_stays(events))
+    return state_of_running(history.steps(events), decision_waits(events))
 
 
 def _page_of_rows(

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from actonce.messages.history import TELL_DEAD_LETTER, TELL_DECISION, Step
 from actonce.messages.story import Story
-from actonce_core.histories.stays import Stay
+from actonce_core.histories.stays import DecisionWait
 
 StateName = Literal[
     "not_known", "not_seen", "not_started", "running", "at_work", "retrying",
@@ -128,9 +128,9 @@ def may_have_run(story: Story) -> bool:
     return began or bool(story.effects) or story.may_be_forgotten
 
 
-def state_of_running(steps: Sequence[Step], stays: Sequence[Stay]) -> StateName:
+def state_of_running(steps: Sequence[Step], waits: Sequence[DecisionWait]) -> StateName:
     """The state of a message whose execution runs, by its history; no steps: it is unreadable."""
-    if stays and not stays[-1].over:
+    if waits and not waits[-1].over:
         return WAITING
     _, state = last_entered(steps)
     if not steps or state in AFTER_DECISION:

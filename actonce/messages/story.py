@@ -27,7 +27,7 @@ from actonce.terminal.errors import Failed
 from actonce_core.execution import execution_name
 from actonce_core.histories.events import Event
 from actonce_core.histories.reading import read_events
-from actonce_core.histories.stays import Stay, dead_letter_stays
+from actonce_core.histories.stays import DecisionWait, decision_waits
 from actonce_core.records import timestamp
 
 Record = dict[str, Any]
@@ -105,7 +105,7 @@ class Story:
     row: Record | None = None
     execution: Execution | None = None
     steps: Sequence[Step] = ()
-    dead_letters: Sequence[Stay] = ()
+    dead_letters: Sequence[DecisionWait] = ()
     effects: Sequence[Record] = ()
     unstarted_scan: UnstartedScan = UnstartedScan()
     effects_place: str | None = None
@@ -149,7 +149,7 @@ class Story:
             "fingerprint": self.fingerprint,
             "row": self.row,
             "execution": execution,
-            "dead_letters": [stay.as_json() for stay in self.dead_letters],
+            "dead_letters": [wait.as_json() for wait in self.dead_letters],
             "effects": [*self.effects],
             "effects_place": self.effects_place,
             "unstarted": [entry.as_json() for entry in self.unstarted],
@@ -233,7 +233,7 @@ def read_story(
         row=row if "status" in row else None,
         execution=execution,
         steps=history.steps(events() or []),
-        dead_letters=dead_letter_stays(events() or []),
+        dead_letters=decision_waits(events() or []),
         effects=effects() or [],
         unstarted_scan=waiting() or UnstartedScan(),
         effects_place=None if own is None else own.place,

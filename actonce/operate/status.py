@@ -17,7 +17,7 @@ from actonce.records import audit_summary
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.histories.reading import read_events
-from actonce_core.histories.stays import dead_letter_stays
+from actonce_core.histories.stays import decision_waits
 from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
@@ -307,11 +307,11 @@ def _letter_posted_at(
     """When an execution that has ended posted the letter that it left; None: none is known."""
     if ended not in known.letters:
         try:
-            stays = dead_letter_stays(read_events(stack.stepfunctions, ended[0]))
+            waits = decision_waits(read_events(stack.stepfunctions, ended[0]))
         except ClientError:
             return None
-        is_left = bool(stays) and not stays[-1].decision
-        known.letters[ended] = stays[-1].posted_at if is_left else None
+        is_left = bool(waits) and not waits[-1].decision
+        known.letters[ended] = waits[-1].posted_at if is_left else None
     return known.letters[ended]
 
 

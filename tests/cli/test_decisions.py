@@ -24,7 +24,7 @@ from actonce.queues.scan import counts
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.execution import execution_name
-from actonce_core.histories.stays import Stay
+from actonce_core.histories.stays import DecisionWait
 from tests.cli.conftest import STATE_MACHINE, VERSION_DEPLOYED
 from tests.support.histories import START, Kind, history_of
 from tests.support.queues import decide_shown, hold, ids_left, letter, letters, post, received
@@ -688,8 +688,8 @@ def test_where_another_reader_holds_the_letter_one_that_poses_as_it_is_not_taken
 def test_a_letter_is_known_by_its_token_or_else_by_its_time(*, has_tokens: bool) -> None:
     at = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
     answered = at + timedelta(seconds=10)
-    first = Stay(at, {}, {"decision": "retry"}, answered, None, over=True)
-    second = Stay(at + timedelta(seconds=20), {}, task_token="t-2" if has_tokens else None)
+    first = DecisionWait(at, {}, {"decision": "retry"}, answered, None, over=True)
+    second = DecisionWait(at + timedelta(seconds=20), {}, task_token="t-2" if has_tokens else None)
     # Posted a moment before, or after, its state was entered by the history's clock.
     for posted_at, token, expected in (
         ("2026-01-31T09:29:59.999Z", "t-1", False),
@@ -699,4 +699,4 @@ def test_a_letter_is_known_by_its_token_or_else_by_its_time(*, has_tokens: bool)
     ):
         one = letter(posted_at=posted_at, task_token=token)
         assert is_of_last(one, [first, second]) is expected
-        assert is_of_last(one, [Stay(at, {})])
+        assert is_of_last(one, [DecisionWait(at, {})])

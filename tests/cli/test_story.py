@@ -24,7 +24,7 @@ from actonce.messages.story import Part, Story, UnstartedScan, read_story
 from actonce.messages.summary import advice_on, summarize
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
-from actonce_core.histories.stays import Stay
+from actonce_core.histories.stays import DecisionWait
 from actonce_core.message import MessageReader
 from actonce_core.reason import NOTHING_HAPPENED
 from actonce_core.records import timestamp
@@ -71,8 +71,9 @@ def story(
     """
     stopped = None if status == "RUNNING" else NOW
     execution = Execution("arn", "m-1", status or "", NOW, stopped, error, None, {}, output or {})
-    failure = dict(zip(("reason", "cause"), letter or (), strict=False))
-    stays = [Stay(NOW, failure | {"error": "E", "rounds": 3}, decided or {}, over=bool(decided))]
+    failure: dict[str, Any] = dict(zip(("reason", "cause"), letter or (), strict=False))
+    failure |= {"error": "E", "rounds": 3}
+    letters = [DecisionWait(NOW, failure, decided or {}, over=bool(decided))]
     return Story(
         message_id="m-1",
         execution_name="m-1",
@@ -80,7 +81,7 @@ def story(
         row=row,
         execution=execution if status else None,
         steps=steps,
-        dead_letters=stays if letter else [],
+        dead_letters=letters if letter else [],
         effects=effects or [],
         unstarted_scan=UnstartedScan([in_unstarted_queue] if in_unstarted_queue else [], 0, NOW),
         effects_place=None if effects is None else CARDS,

@@ -22,7 +22,7 @@ from actonce.stack.aws_errors import is_forbidden, may_be_done
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.histories.reading import read_events
-from actonce_core.histories.stays import DEAD_LETTER, Stay, dead_letter_stays
+from actonce_core.histories.stays import DEAD_LETTER, DecisionWait, decision_waits
 from actonce_core.records import timestamp
 
 _NOT_CARRIED_OUT = (DEAD_LETTER, history.TELL_DECISION)
@@ -67,16 +67,16 @@ class ByTaskToken:
         if execution is None:
             raise Failed(f"{none_seen(name, in_flight_elsewhere)}. It has no execution.")
         events = read_events(self._stack.stepfunctions, execution.arn)
-        stays = dead_letter_stays(events)
+        waits = decision_waits(events)
         if execution.status != "RUNNING":
-            return self._ended(execution, stays, history.last_state(events))
-        if not stays or stays[-1].over:
-            return self._decided_before(stays)
-        failure = stays[-1].failure
+            return self._ended(execution, waits, history.last_state(events))
+        if not waits or waits[-1].over:
+            return self._decided_before(waits)
+        failure = waits[-1].failure
         refusal = self._why_not(str(failure.get("reason")), str(failure.get("cause")))
         if refusal is not None:
             return Answer(DecisionOutcome.NOT_DECIDED, refusal)
-        if self._send(stays[-1].task_token):  # which AWS's history has
+        if self._send(waits[-1].task_token):  # which AWS's history has
             return self._accepted()
         if in_flight_elsewhere:
             raise Failed(
@@ -108,39 +108,41 @@ class ByTaskToken:
             DecisionUnconfirmed: its history does not tell yet.
         """
         events = read_events(self._stack.stepfunctions, execution.arn)
-        stays = dead_letter_stays(events)
+        waits = decision_waits(events)
         if execution.status != "RUNNING":
-            return self._ended(execution, stays, history.last_state(events))
+            return self._ended(execution, waits, history.last_state(events))
         if refusal is not None:
             return Answer(DecisionOutcome.NOT_DECIDED, refusal)
-        is_open = bool(stays) and not stays[-1].over
-        if _is_later(letter, stays) or (is_open and is_of_last(letter, stays)):
+        is_open = bool(waits) and not waits[-1].over
+        if _is_later(letter, waits) or (is_open and is_of_last(letter, waits)):
             raise DecisionUnconfirmed(
                 "A decision was taken a moment ago, perhaps this one, and the execution's history "
                 "does not show it yet. Look with actonce where before you do anything by hand."
             )
         if not is_open:
-            return self._decided_before(stays)
+            return self._decided_before(waits)
         said = f"This one waits no more, for {ANOTHER_SINCE}. Look again."
-        return Answer(DecisionOutcome.SUPERSEDED, f"{said} {self._decided_before(stays[:-1]).said}")
+        return Answer(DecisionOutcome.SUPERSEDED, f"{said} {self._decided_before(waits[:-1]).said}")
 
     def _accepted(self) -> Answer:
         return Answer(DecisionOutcome.DECIDED, f"Decided: {self._decision}.")
 
-    def _ended(self, execution: Execution, stays: Sequence[Stay], state: str | None) -> Answer:
+    def _ended(
+        self, execution: Execution, waits: Sequence[DecisionWait], state: str | None
+    ) -> Answer:
         """Redrive an execution that has ended, if it can be; it entered `state` last."""
         end = f"its execution ended {execution.status} in {state or 'its first state'}"
         if execution.error:
             end += f" ({execution.error})"
         if execution.status == "SUCCEEDED" or execution.outcome == "rejected":
-            return self._decided_before(stays, f" {end[0].upper()}{end[1:]}.")
+            return self._decided_before(waits, f" {end[0].upper()}{end[1:]}.")
         undecided = f"Nobody had decided when {end}"
         then = (
             "ActOnce looks the effect up before it performs it, or posts the dead letter again if "
             "it had posted one"
         )
-        if stays and stays[-1].decision and state in _NOT_CARRIED_OUT:
-            undecided = f"It was decided ({stays[-1].decision['decision']}), and {end}"
+        if waits and waits[-1].decision and state in _NOT_CARRIED_OUT:
+            undecided = f"It was decided ({waits[-1].decision['decision']}), and {end}"
             then = "ActOnce carries out what was decided"
         if self._decision != "retry":
             return Answer(DecisionOutcome.NOT_DECIDED, f"{undecided}. Only retry continues it.")
@@ -152,8 +154,8 @@ class ByTaskToken:
             raise Failed(f"{undecided}. Step Functions does not redrive it: {error}") from error
         return Answer(DecisionOutcome.CONTINUED, f"{undecided}. It continues now: {then}.")
 
-    def _decided_before(self, stays: Sequence[Stay], since: str = "") -> Answer:
-        made = next((stay.decision for stay in reversed(stays) if stay.decision), None)
+    def _decided_before(self, waits: Sequence[DecisionWait], since: str = "") -> Answer:
+        made = next((wait.decision for wait in reversed(waits) if wait.decision), None)
         if made is None:
             said = f"It does not wait for a decision, and nobody has made one.{since}"
             return Answer(DecisionOutcome.NOT_DECIDED, said)
@@ -182,11 +184,11 @@ class ByTaskToken:
         return True
 
 
-def _is_later(letter: DeadLetter, stays: Sequence[Stay]) -> bool:
+def _is_later(letter: DeadLetter, waits: Sequence[DecisionWait]) -> bool:
     """Whether a history does not have the letter yet: it may lag behind by one or more."""
-    if not stays or letter.task_token in [stay.task_token for stay in stays]:
-        return not stays
-    last = stays[-1]
+    if not waits or letter.task_token in [wait.task_token for wait in waits]:
+        return not waits
+    last = waits[-1]
     return letter.posted_at > timestamp(last.answered_at or last.posted_at)
 
 
