@@ -31,6 +31,7 @@ from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words, name_of
 from actonce.terminal.errors import Failed, Interrupted, WrongUse
 from actonce.terminal.visible import visible_whole
+from actonce.terminal.words import pluralize
 
 GROUPED_FROM = 50
 """Up to so many entries are listed one by one; more are grouped."""
@@ -292,7 +293,7 @@ def _is_confirmed(
     entries = listing.entries
     if entries and not how.json:
         console.out.print(
-            f"To {verb.replace('-', ' ')}: {console.counted(len(entries), kind.one, kind.several)}"
+            f"To {verb.replace('-', ' ')}: {pluralize(len(entries), kind.one, kind.several)}"
         )
         _print_groups(entries)
     if how.dry_run:
@@ -327,7 +328,7 @@ def _print_results(
     """Print how many ended how; with --each every entry, otherwise those that failed."""
     held = work.listing.in_flight_elsewhere
     if how.json:
-        told = {"action": verb, "dry_run": False, "counts": work.counted, "left": work.left}
+        told = {"action": verb, "dry_run": False, "counts": work.results_by_end, "left": work.left}
         told |= {"ends": [one.as_json() for one in work.ended], "missing": missing}
         told |= {"file": work.kept_in and str(work.kept_in), "left_behind": work.left_behind}
         console.print_json(told | {"in_flight_elsewhere": held})
@@ -338,7 +339,7 @@ def _print_results(
             if how.each or not one.happened:
                 stream = console.out if one.happened else console.err
                 stream.print(f"{visible_whole(one.entry.display_name)}: {one.said}")
-        for word, number in sorted((work.word(end), n) for end, n in work.counted.items()):
+        for word, number in sorted((work.word(end), n) for end, n in work.results_by_end.items()):
             console.out.print(f"{word.capitalize()}: {number:,}")
         if work.left:
             console.out.print(f"Left as it was: {work.left:,}")

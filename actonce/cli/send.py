@@ -32,6 +32,7 @@ from actonce.stack.message_ids import message_reader
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.words import pluralize
 from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader
 
@@ -123,11 +124,11 @@ def send(
         }
         console.print_json(summary)
     else:
-        told = console.counted(results.sent, "message", "messages")
+        told = pluralize(results.sent, "message", "messages")
         already = f"; {before:,} were sent before" if before else ""
         console.out.print(f"Sent {told} in {seconds:.1f} s{already}")
     if results.failed:
-        of = console.counted(total, "line", "lines")
+        of = pluralize(total, "line", "lines")
         raise Failed(f"{results.failed:,} of {of} were not sent; the reason of each stands above.")
 
 
@@ -204,7 +205,7 @@ class _Results:
             if missing
             else ""
         )
-        sent = console.counted(self.sent, "message was", "messages were")
+        sent = pluralize(self.sent, "message was", "messages were")
         return f"Stopped after {sent} sent{not_recorded}"
 
 

@@ -24,8 +24,7 @@ from actonce.messages.story import Record, Story
 from actonce.messages.unstarted import RECEIVED_TOO_OFTEN
 from actonce.queues.scan import held_by_another
 from actonce.terminal.error_names import in_words
-from actonce.terminal.output import counted
-from actonce.terminal.words import capitalize, in_utc, times
+from actonce.terminal.words import capitalize, in_utc, pluralize, times
 from actonce_core.histories.stays import DECISIONS
 from actonce_core.reason import DeadLetterReason
 from pipeline.audit.reading.effects import moment
@@ -115,7 +114,9 @@ def _retrying(facts: Facts) -> str:
 
 def _last_attempt(facts: Facts, row: Record) -> str:
     """Of a row that is not complete: a dead attempt leaves it just as a live one has it."""
-    began = f"{counted(int(row.get('consumption_count', 1)), 'attempt', 'attempts')} began so far."
+    began = (
+        f"{pluralize(int(row.get('consumption_count', 1)), 'attempt', 'attempts')} began so far."
+    )
     if any(entry.reason == RECEIVED_TOO_OFTEN for entry in facts.story.unstarted):
         then = "SQS gave it up: nobody takes it up again until it is sent back from UnstartedQueue."
     elif "attempt_id" not in row:
@@ -139,7 +140,7 @@ def _waiting(facts: Facts) -> str:
         often = times(number) if number else "each time"
         why = f"The function said {often} that nothing happened{error}; no retry is left. "
     elif reason == DeadLetterReason.ROUNDS_USED_UP:
-        attempts = counted(int(rounds), "attempt", "attempts") if rounds else "The attempts"
+        attempts = pluralize(int(rounds), "attempt", "attempts") if rounds else "The attempts"
         why = f"{attempts} ended without a clear answer{error}; each look-up found no effect. "
     elif reason == DeadLetterReason.OUTCOME_UNKNOWN:
         look_up = _look_up(str(facts.failure.get("cause") or ""))
@@ -235,7 +236,7 @@ def _duplicates(story: Story) -> str:
     number = sum(line["end"] == "suppressed" for line in story.deliveries)
     if not number:
         return ""
-    return f"{counted(number, 'duplicate of it was', 'duplicates of it were')} suppressed."
+    return f"{pluralize(number, 'duplicate of it was', 'duplicates of it were')} suppressed."
 
 
 # --------------------------------------------------------------------------- the effect
@@ -296,7 +297,7 @@ def describe_conflicts(story: Story) -> str | None:
     number = max(len(story.conflicts), in_queue)
     if not number:
         return None
-    deliveries = counted(number, "delivery", "deliveries")
+    deliveries = pluralize(number, "delivery", "deliveries")
     were = "was" if number == 1 else "were"
     where = "UnstartedQueue has it." if in_queue else _not_in_unstarted_queue(story)
     return f"{deliveries} with this id brought other content and {were} refused. {where}"

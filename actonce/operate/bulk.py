@@ -111,7 +111,7 @@ class Bulk(ABC, Generic[E]):
         return [end for end in self._ends.values() if end is not None]
 
     @property
-    def counted(self) -> Mapping[str, int]:
+    def results_by_end(self) -> Mapping[str, int]:
         """How many have ended so far, by their end."""
         return Counter(one.end for one in self.ended)
 

@@ -8,6 +8,11 @@ def in_utc(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
+def pluralize(number: int, one: str, several: str) -> str:
+    """A number and what it is of: `1 message`, `1,204 messages`."""
+    return f"{number:,} {one if number == 1 else several}"
+
+
 def times(number: int) -> str:
     """How often, in a sentence."""
     return {1: "once", 2: "twice"}.get(number, f"{number} times")

@@ -382,7 +382,7 @@ def test_in_bulk_a_letter_that_was_not_shown_goes_only_if_its_own_task_is_closed
     accepts(stepfunctions, "shown")
     work = BulkDecision(moto_stack, letters(moto_stack), "resolve", "x", wait_for_others=0)
     work.run()
-    assert work.counted == {DecisionOutcome.DECIDED: 1}
+    assert work.results_by_end == {DecisionOutcome.DECIDED: 1}
     assert tokens_left(moto_stack) == ["not known"]
 
 
@@ -396,7 +396,7 @@ def test_in_bulk_what_came_between_list_and_confirmation_is_left_alone(
     refuses(stepfunctions, "shown", "TaskDoesNotExist")
     runs(stepfunctions, *POSTED, left("retry"), *POSTED)
     work.run()
-    assert work.counted == {SUPERSEDED: 1}
+    assert work.results_by_end == {SUPERSEDED: 1}
     assert tokens_left(moto_stack) == ["newer"]
 
 

@@ -81,7 +81,8 @@ class Replay(replay.Replay):
             work.run()
         except (Failed, ClientError, BotoCoreError, SystemExit) as error:
             lines.append(f"{type(error).__name__}: {error}")
-        lines.append(f"{dict(work.counted)}, {work.left} left, {work.left_behind} left behind")
+        left = f"{work.left} left, {work.left_behind} left behind"
+        lines.append(f"{dict(work.results_by_end)}, {left}")
         for one in work.ended:
             done = "happened" if one.happened else "did not happen"
             named = one.entry.message_id or "no id"
