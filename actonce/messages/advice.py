@@ -32,8 +32,8 @@ def _look_for_effect(facts: Facts) -> Advice | None:
     if facts.state != WAITING or not facts.effects_unread:
         return None
     return Advice(
-        f"Look first whether {facts.story.effects_place} has its effect, which was not read here. "
-        "If it has, resolve it; decide otherwise only if it has none."
+        f"Look first whether {facts.story.effects_location} has its effect, which was not read "
+        "here. If it has, resolve it; decide otherwise only if it has none."
     )
 
 
@@ -114,8 +114,8 @@ def _find_missing_effect(facts: Facts) -> Advice | None:
     is_missing = facts.are_effects_known and not facts.story.effects
     if facts.state not in ("performed", "found") or not is_missing:
         return None
-    place = facts.story.effects_place
-    return Advice(f"Find out at the provider why {place} has no effect of it.")
+    location = facts.story.effects_location
+    return Advice(f"Find out at the provider why {location} has no effect of it.")
 
 
 def _send_under_new_id(facts: Facts) -> Advice | None:

@@ -50,7 +50,7 @@ class Facts:
     @property
     def are_effects_known(self) -> bool:
         """Whether its effects were looked for, and read."""
-        return self.story.effects_place is not None and not self.effects_unread
+        return self.story.effects_location is not None and not self.effects_unread
 
     @property
     def are_effects_of_before(self) -> bool:

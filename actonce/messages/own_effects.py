@@ -79,12 +79,12 @@ class EffectStore:
     """The place where a team keeps its effects.
 
     Attributes:
-        place: a person's name for it.
+        location: a person's name for it.
         attributes: what to read there.
     """
 
-    def __init__(self, place: str, attributes: Attributes) -> None:
-        self.place = place
+    def __init__(self, location: str, attributes: Attributes) -> None:
+        self.location = location
         self.attributes = attributes
 
     def every(self) -> Iterator[OwnEffect | None]:
@@ -121,7 +121,7 @@ class DynamoDbEffects(EffectStore):
         dynamodb: a client.
         name: the table's name, or its ARN; or else its logical id, see `tables`.
         attributes: what to read; not `own_id`, for the table has its own key.
-        place: a person's name for it, if not the table's.
+        location: a person's name for it, if not the table's.
         tables: the stack's tables by logical id; called only if no table has the name itself.
     """
 
@@ -130,10 +130,10 @@ class DynamoDbEffects(EffectStore):
         dynamodb: "DynamoDBClient",
         name: str,
         attributes: Attributes,
-        place: str = "",
+        location: str = "",
         tables: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        super().__init__(place or f"the table {name}", attributes)
+        super().__init__(location or f"the table {name}", attributes)
         self._dynamodb = dynamodb
         self._name = name
         self._tables = tables
@@ -161,7 +161,7 @@ class DynamoDbEffects(EffectStore):
         key = self.attributes.key
         if shape.hash_key != key and shape.index is None:
             raise Failed(
-                f"{key} is neither the key of {self.place} nor of an index of it, so that one "
+                f"{key} is neither the key of {self.location} nor of an index of it, so that one "
                 "message would take reading all of it: actonce collect does."
             )
         # Ids that no key of this table can be.
@@ -186,7 +186,7 @@ class DynamoDbEffects(EffectStore):
         except ClientError as error:
             if error.response["Error"]["Code"] == "ValidationException":
                 said = error.response["Error"]["Message"]
-                raise Failed(f"{self.place} cannot be asked for one message: {said}") from error
+                raise Failed(f"{self.location} cannot be asked for one message: {said}") from error
             raise
         return [effect for item in items if (effect := self._effect(item, shape)) is not None]
 
@@ -230,7 +230,7 @@ class DynamoDbEffects(EffectStore):
             if hashed[0] == key and keys["HASH"] != key:
                 index = one["IndexName"]
         if types.get(key) == "B":
-            raise Failed(f"{key} of {self.place} is of bytes, and a message's id is a text.")
+            raise Failed(f"{key} of {self.location} is of bytes, and a message's id is a text.")
         return _Shape(keys["HASH"], keys.get("RANGE"), types.get(key, "S"), index)
 
     def _projection(self, shape: _Shape) -> dict[str, Any]:
@@ -284,11 +284,11 @@ class FileEffects(EffectStore):
             try:
                 read = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise Failed(f"{self.place}, line {number}, is no JSON: {error}.") from error
+                raise Failed(f"{self.location}, line {number}, is no JSON: {error}.") from error
             if not isinstance(read, dict):
-                raise Failed(f"{self.place}, line {number}, is no object: {{…}} on each line.")
-            own = read.get(named.own_id)
-            yield _read(read, named, None if own is None else _text(own))
+                raise Failed(f"{self.location}, line {number}, is no object: {{…}} on each line.")
+            effect_id = read.get(named.own_id)
+            yield _read(read, named, None if effect_id is None else _text(effect_id))
 
     def _lines(self) -> Iterator[bytes]:
         with self._file.open("rb") as opened:
@@ -297,7 +297,7 @@ class FileEffects(EffectStore):
             with gzip.open(self._file) if is_gzip else self._file.open("rb") as source:
                 yield from source
         except (OSError, EOFError, zlib.error) as error:
-            raise Failed(f"{self.place} cannot be read: {error}.") from error
+            raise Failed(f"{self.location} cannot be read: {error}.") from error
 
 
 def _read(values: Item, named: Attributes, effect_id: str | None) -> OwnEffect | None:

@@ -248,10 +248,10 @@ def _effect(facts: Facts) -> str:
     if story.effects:
         return f"{capitalize(found_effects(story))}."
     if facts.effects_unread:
-        place = story.effects_place or "a table"
-        nothing = f"whether {place} has an effect of it could not be read"
-    elif story.effects_place is not None:
-        nothing = f"{story.effects_place} has no effect of it"
+        location = story.effects_location or "a table"
+        nothing = f"whether {location} has an effect of it could not be read"
+    elif story.effects_location is not None:
+        nothing = f"{story.effects_location} has no effect of it"
     if facts.state in ("performed", "found"):
         who = "row" if story.execution is None else "execution"
         but = nothing and f", but {nothing}"
@@ -262,13 +262,13 @@ def _effect(facts: Facts) -> str:
 
 def found_effects(story: Story) -> str:
     """The effects that were found, within a sentence; there is at least one."""
-    effects, place = story.effects, story.effects_place
+    effects, location = story.effects, story.effects_location
     descriptions = [effect["description"] for effect in effects if effect["description"]]
     shown = _described(descriptions[0] if len(descriptions) == 1 else descriptions or None)
     if len(effects) > 1:
-        return f"{place} has {len(effects)} effects of it{shown}"
+        return f"{location} has {len(effects)} effects of it{shown}"
     when = f" (of {_at(effects[0]['at'])})" if effects[0]["at"] else ""
-    return f"{place} has its effect{when}{shown}"
+    return f"{location} has its effect{when}{shown}"
 
 
 def _description(story: Story) -> Any:

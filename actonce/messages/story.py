@@ -87,8 +87,8 @@ class Story:
         effects: `OwnEffect.as_json` of each; none where a team does
             not say where its effects are: then only the execution or the row tells.
         unstarted_scan: its entries in UnstartedQueue, as far as that was read.
-        effects_place: a person's name for the place where effects were looked for; None: nowhere,
-            so that `effects` is empty whatever happened.
+        effects_location: a person's name for where effects were looked for; None: nowhere, so that
+            `effects` is empty whatever happened.
         has_find_function: whether the stack names a function that can look the effect up.
         may_be_forgotten: there may have been an execution although none is found: the row is older
             than Step Functions surely remembers, or another state machine's.
@@ -108,7 +108,7 @@ class Story:
     dead_letters: Sequence[DecisionWait] = ()
     effects: Sequence[Record] = ()
     unstarted_scan: UnstartedScan = UnstartedScan()
-    effects_place: str | None = None
+    effects_location: str | None = None
     has_find_function: bool = True
     may_be_forgotten: bool = False
     unread: Mapping[Part, str] = field(default_factory=dict)
@@ -151,7 +151,7 @@ class Story:
             "execution": execution,
             "dead_letters": [wait.as_json() for wait in self.dead_letters],
             "effects": [*self.effects],
-            "effects_place": self.effects_place,
+            "effects_location": self.effects_location,
             "unstarted": [entry.as_json() for entry in self.unstarted],
             "unstarted_in_flight_elsewhere": self.unstarted_scan.in_flight_elsewhere
             if self.unstarted_scan.at
@@ -174,7 +174,7 @@ class Story:
             for one in self.unstarted
         ]
         entries += [_step_entry(step) for step in self.steps if not _is_passed_over(step)]
-        entries += [_effect_entry(one, self.effects_place) for one in self.effects if one["at"]]
+        entries += [_effect_entry(one, self.effects_location) for one in self.effects if one["at"]]
         if self.row is not None:
             at = datetime.fromisoformat(self.row["updated"])
             outcome = f" ({self.row['outcome']})" if "outcome" in self.row else ""
@@ -187,7 +187,7 @@ class Story:
 def read_story(
     stack: Stack,
     message_id: str,
-    own: EffectStore | None = None,
+    effect_store: EffectStore | None = None,
     *,
     log: bool = True,
     unstarted: UnstartedScan | None = None,
@@ -197,7 +197,7 @@ def read_story(
     Args:
         stack: that has it.
         message_id: the producer's id, or the name of its execution.
-        own: where the effects are; None: the stack's effects table, if it names one.
+        effect_store: where the effects are; None: the stack's effects table, if it names one.
         log: whether to read the starter's log, for deliveries.
         unstarted: what was read of UnstartedQueue before; None: read it now.
 
@@ -205,7 +205,7 @@ def read_story(
         Failed, ClientError, BotoCoreError: a part could not be read, and no other knows the
             message.
     """
-    own = own or effects_of_stack(stack)
+    effect_store = effect_store or effects_of_stack(stack)
     errors: dict[Part, _ReadError] = {}
     execution = _read(errors, "execution", lambda: history.find_execution_of(stack, message_id))
     if execution is not None:
@@ -218,7 +218,7 @@ def read_story(
 
         lines = begun("log", lambda: _deliveries(stack, message_id) if log else [])
         known = begun("row", lambda: _row(stack, message_id))
-        effects = begun("effects", lambda: _effects(message_id, own))
+        effects = begun("effects", lambda: _effects(message_id, effect_store))
         waiting = begun("unstarted", lambda: _unstarted(stack, message_id, unstarted))
         events = begun("history", lambda: _events(stack, arn))
     row = known() or {}
@@ -236,7 +236,7 @@ def read_story(
         dead_letters=decision_waits(events() or []),
         effects=effects() or [],
         unstarted_scan=waiting() or UnstartedScan(),
-        effects_place=None if own is None else own.place,
+        effects_location=None if effect_store is None else effect_store.location,
         has_find_function=stack.find_function is not None,
         may_be_forgotten=_may_be_forgotten(stack, fingerprint, datetime.now(UTC)),
         unread=_in_words(errors),
@@ -328,9 +328,9 @@ def _events(stack: Stack, execution_arn: str | None) -> list[Event]:
     return [] if execution_arn is None else read_events(stack.stepfunctions, execution_arn)
 
 
-def _effects(message_id: str, own: EffectStore | None) -> list[Record]:
-    found = [] if own is None else [effect.as_json() for effect in own.find_effects(message_id)]
-    return sorted(found, key=lambda effect: str(effect["at"]))
+def _effects(message_id: str, effect_store: EffectStore | None) -> list[Record]:
+    found = [] if effect_store is None else effect_store.find_effects(message_id)
+    return sorted((effect.as_json() for effect in found), key=lambda effect: str(effect["at"]))
 
 
 def _unstarted(stack: Stack, message_id: str, scan: UnstartedScan | None) -> UnstartedScan:
@@ -393,7 +393,7 @@ def _cause(detail: Record) -> str:
     return history.short_cause(detail.get("cause"))
 
 
-def _effect_entry(effect: Record, place: str | None) -> TimelineEntry:
+def _effect_entry(effect: Record, location: str | None) -> TimelineEntry:
     more = json.dumps(effect["description"], ensure_ascii=False) if effect["description"] else ""
     told = ", ".join(filter(None, [effect["effect_id"], more]))
-    return TimelineEntry(datetime.fromisoformat(effect["at"]), str(place), "acted on", told)
+    return TimelineEntry(datetime.fromisoformat(effect["at"]), str(location), "acted on", told)

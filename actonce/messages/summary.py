@@ -92,7 +92,11 @@ def summarize(
 
 
 def advice_on(
-    stack: Stack, entry: Entry, own: EffectStore | None = None, *, differs_beside: bool = False
+    stack: Stack,
+    entry: Entry,
+    effect_store: EffectStore | None = None,
+    *,
+    differs_beside: bool = False,
 ) -> Advice:
     """What to do about an entry of DeadLetterQueue or UnstartedQueue, by the entry alone.
 
@@ -101,11 +105,11 @@ def advice_on(
     Args:
         stack: that has the queue.
         entry: of either queue.
-        own: where the effects are; None: the stack's effects table, if it names one.
+        effect_store: where the effects are; None: the stack's effects table, if it names one.
         differs_beside: see `summarize`.
     """
     letter = entry if isinstance(entry, DeadLetter) else None
-    place = own or effects_of_stack(stack)
+    effect_store = effect_store or effects_of_stack(stack)
     is_unknown = letter is not None and not letter.nothing_happened
     unstarted = [entry] if isinstance(entry, Unstarted) else []
     story = Story(
@@ -113,9 +117,9 @@ def advice_on(
         execution_name=entry.display_name if letter is None else letter.execution_name,
         row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
         unstarted_scan=UnstartedScan(unstarted),
-        effects_place=None if place is None else place.place,
+        effects_location=None if effect_store is None else effect_store.location,
         has_find_function=stack.find_function is not None,
-        unread={"effects": ""} if place is not None and is_unknown else {},
+        unread={"effects": ""} if effect_store is not None and is_unknown else {},
         options=stack.options,
     )
     summary = summarize(story, letter, differs_beside=differs_beside)

@@ -383,7 +383,7 @@ class _Run:
             any(self.result.lines[day].get(name) is not None for name in _TELL_WHEN) for day in days
         ):
             raise Failed(
-                f"nothing says when those in {source.place} happened: name what does with "
+                f"nothing says when those in {source.location} happened: name what does with "
                 "--effects-time, or collect executions and rows with them"
             )
         left_out: Counter[str] = Counter()
@@ -397,7 +397,7 @@ class _Run:
             "nobody asked for would not be seen",
         }
         self.result.notes += [
-            f"effects: {left_out[what]} in {source.place} {said}."
+            f"effects: {left_out[what]} in {source.location} {said}."
             for what, said in sentences.items()
             if left_out[what]
         ]
@@ -431,8 +431,8 @@ class _Run:
             yield record | {"message_id": effect.message_id} | named
         if number and left_out["nameless"] == number:
             raise Failed(
-                f"nothing in {source.place} has a {source.attributes.key}, of {number}: name the "
-                "one that holds the message's id with --effects-key"
+                f"nothing in {source.location} has a {source.attributes.key}, of {number}: name "
+                "the one that holds the message's id with --effects-key"
             )
 
 

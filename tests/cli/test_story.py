@@ -84,7 +84,7 @@ def story(
         dead_letters=letters if letter else [],
         effects=effects or [],
         unstarted_scan=UnstartedScan([in_unstarted_queue] if in_unstarted_queue else [], 0, NOW),
-        effects_place=None if effects is None else CARDS,
+        effects_location=None if effects is None else CARDS,
         unread=dict.fromkeys(unread, "AccessDenied"),
         read_at=NOW,
     )

@@ -91,7 +91,9 @@ def _story(context: Context, request: ViewRequest) -> Story:
     seen = UnstartedScan()
     if latest is not None:
         seen = UnstartedScan(latest.entries, latest.in_flight_elsewhere, latest.at)
-    return read_story(context.stack, request.message_id, context.own, log=False, unstarted=seen)
+    return read_story(
+        context.stack, request.message_id, context.effect_store, log=False, unstarted=seen
+    )
 
 
 def _page(context: Context, template: str, request: ViewRequest, story: Story) -> Response:
