@@ -338,7 +338,7 @@ def _print_results(
         for one in work.ended:
             if how.each or not one.happened:
                 stream = console.out if one.happened else console.err
-                stream.print(f"{visible_whole(one.entry.display_name)}: {one.said}")
+                stream.print(f"{visible_whole(one.entry.display_name)}: {one.text}")
         for word, number in sorted((work.word(end), n) for end, n in work.results_by_end.items()):
             console.out.print(f"{word.capitalize()}: {number:,}")
         if work.left:

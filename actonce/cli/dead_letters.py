@@ -266,12 +266,12 @@ def _decide(
     answer = decide(stack, message_id, decision, note.strip(), how.letter)
     if how.json:
         told: dict[str, Any] = {"message_id": message_id, "decision": decision}
-        told |= {"end": answer.end, "said": answer.said, "left_behind": answer.left_behind}
+        told |= {"end": answer.end, "text": answer.text, "left_behind": answer.left_behind}
         console.print_json(told)
     if not answer.end.happened:
-        raise Failed(f"Nothing was decided. {answer.said}")
+        raise Failed(f"Nothing was decided. {answer.text}")
     if not how.json:
-        console.out.print(answer.said)
+        console.out.print(answer.text)
 
 
 def _look(stack: Stack, how: BulkOptions, named: Sequence[str] = ()) -> Listing[DeadLetter]:

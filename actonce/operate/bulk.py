@@ -47,18 +47,18 @@ class BulkResult(Generic[E]):
 
     Attributes:
         end: one word for machines.
-        said: a sentence for the person who asked.
+        text: a sentence for the person who asked.
         happened: the request was carried out, or will be.
     """
 
     entry: E
     end: str
-    said: str
+    text: str
     happened: bool
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
-        return {**self.entry.ids, "end": self.end, "said": self.said}
+        return {**self.entry.ids, "end": self.end, "text": self.text}
 
 
 @dataclass(eq=False)
@@ -220,11 +220,11 @@ class Bulk(ABC, Generic[E]):
         with self._lock:
             self.left_behind += len(names)
 
-    def _end(self, name: str, end: str, said: str, *, happened: bool) -> None:
+    def _end(self, name: str, end: str, text: str, *, happened: bool) -> None:
         """Note what became of an entry, by any of its SQS ids."""
         entry = self._listed[name]
         with self._lock:
-            self._ends[entry.entry] = BulkResult(entry, end, said, happened)
+            self._ends[entry.entry] = BulkResult(entry, end, text, happened)
 
     def _not_known(self, error: Exception) -> str | None:
         """What to say of an entry that may be acted on despite this error; None: it is not."""

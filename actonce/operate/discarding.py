@@ -81,9 +81,9 @@ class BulkDiscard(Bulk[Unstarted]):
             yield entry.queued, True
 
     def _could_not_delete(self, names: set[str]) -> None:
-        said = f"It is in {self.file}, and may still be in the queue. Discard it again."
+        text = f"It is in {self.file}, and may still be in the queue. Discard it again."
         for name in names:
-            self._end(name, FAILED, said, happened=False)
+            self._end(name, FAILED, text, happened=False)
 
     def _line(self, entry: Unstarted) -> str:
         line = {

@@ -46,8 +46,8 @@ class BulkSendBack(Bulk[Unstarted]):
             entry = unstarted(queued, self.reader)
             group = entry.message_group_id
             if group in self._stuck:
-                said = "A message before it in its group could not be sent back."
-                self._end(entry.entry, FAILED, said, happened=False)
+                text = "A message before it in its group could not be sent back."
+                self._end(entry.entry, FAILED, text, happened=False)
                 is_sent = False
             elif self._rate_limiter.wait():
                 is_sent = self._is_sent_back(entry)

@@ -152,10 +152,10 @@ def test_the_letter_of_an_earlier_attempt_decides_nothing_and_goes(
     dead(ledger, "m-1", 1, reason="outcome_unknown")  # a colleague's retry ended so
     if is_bulk:
         (one,) = decide_on(ledger, those, "perform").ended
-        end, said = DecisionOutcome(one.end), one.said
+        end, said = DecisionOutcome(one.end), one.text
     else:
         answer = decide(ledger, "m-1", "perform", "looked", shown[:8])
-        end, said = answer.end, answer.said
+        end, said = answer.end, answer.text
     assert (end, "Look again" in said) == (DecisionOutcome.SUPERSEDED, True)
     assert (row(ledger, "m-1")["outcome"], sent_again(ledger)) == ("dead_letter", 0)
     assert ids_left(ledger) == ["m-1"]
@@ -197,7 +197,7 @@ def test_what_is_tried_again_is_looked_up_first_unless_nothing_happened(
         ledger.outputs["FindFunctionArn"] = more["by_now"]
     dead(ledger, "m-1", **more)
     answer = decide_shown(ledger, "m-1", decision)
-    assert answer.decided is is_decided, answer.said
+    assert answer.decided is is_decided, answer.text
     item = row(ledger, "m-1")
     assert ("attempt_id" not in item) is is_decided
     nothing_happened = decision == "perform" or more.get("reason") == "rejected"

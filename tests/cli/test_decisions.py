@@ -233,7 +233,7 @@ def test_no_decision_is_taken_on_a_letter_that_nobody_was_shown(
     runs(stepfunctions, *POSTED, left("retry"), *POSTED)
     tells_that_it_is(stepfunctions, "newer", None)
     answer = decide(moto_stack, "m-1", decision, "looked", shown[:8])
-    assert (answer.end, "Look again" in answer.said) == (SUPERSEDED, True), answer.said
+    assert (answer.end, "Look again" in answer.text) == (SUPERSEDED, True), answer.text
     assert tokens_left(moto_stack) == ["newer"]
 
 
@@ -516,7 +516,7 @@ class Case:
 
     decision: Decision
     end: DecisionOutcome | None
-    said: str
+    text: str
     status: str | None
     events: list[Kind]
     refused: str | None = "TaskTimedOut"
@@ -618,7 +618,7 @@ def test_what_is_not_accepted_is_told_by_its_execution(
             act(moto_stack, "m-1", case.decision)
     else:
         answer = act(moto_stack, "m-1", case.decision)
-        assert (answer.end, case.said in answer.said) == (case.end, True), answer.said
+        assert (answer.end, case.said in answer.text) == (case.end, True), answer.text
     # It stays to be seen, unless something else became of its message.
     stays = case.letter is not None and case.end in (None, NOT_DECIDED)
     assert ids_left(moto_stack) == (["m-1"] if stays else [])

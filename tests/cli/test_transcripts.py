@@ -86,7 +86,7 @@ class Replay(replay.Replay):
         for one in work.ended:
             done = "happened" if one.happened else "did not happen"
             named = one.entry.message_id or "no id"
-            lines.append(f"{named}: {one.end} ({done}): {one.said}")
+            lines.append(f"{named}: {one.end} ({done}): {one.text}")
         return "\n".join([*lines, *work.notes])
 
     def decides(self, message_id: str, decision: Decision) -> str:
@@ -97,7 +97,7 @@ class Replay(replay.Replay):
             answer = decide(self.found(), message_id, decision, "", entry)
         except (Failed, DecisionUnconfirmed, ClientError) as error:
             return f"{type(error).__name__}: {error}"
-        return f"{answer.end}, {answer.left_behind} left behind: {answer.said}"
+        return f"{answer.end}, {answer.left_behind} left behind: {answer.text}"
 
     def sent_again(self) -> int:
         return len(queues.received(self.found(), self.queue("requests")))

@@ -59,12 +59,12 @@ class Answer:
     """What became of a decision.
 
     Attributes:
-        said: one sentence or two for the person who asked.
+        text: one sentence or two for the person who asked.
         left_behind: how many letters of no more use could not be deleted.
     """
 
     end: DecisionOutcome
-    said: str
+    text: str
     left_behind: int = 0
 
     @property

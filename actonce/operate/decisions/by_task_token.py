@@ -121,8 +121,8 @@ class ByTaskToken:
             )
         if not is_open:
             return self._decided_before(waits)
-        said = f"This one waits no more, for {ANOTHER_SINCE}. Look again."
-        return Answer(DecisionOutcome.SUPERSEDED, f"{said} {self._decided_before(waits[:-1]).said}")
+        text = f"This one waits no more, for {ANOTHER_SINCE}. Look again."
+        return Answer(DecisionOutcome.SUPERSEDED, f"{text} {self._decided_before(waits[:-1]).text}")
 
     def _accepted(self) -> Answer:
         return Answer(DecisionOutcome.DECIDED, f"Decided: {self._decision}.")
@@ -157,8 +157,8 @@ class ByTaskToken:
     def _decided_before(self, waits: Sequence[DecisionWait], since: str = "") -> Answer:
         made = next((wait.decision for wait in reversed(waits) if wait.decision), None)
         if made is None:
-            said = f"It does not wait for a decision, and nobody has made one.{since}"
-            return Answer(DecisionOutcome.NOT_DECIDED, said)
+            text = f"It does not wait for a decision, and nobody has made one.{since}"
+            return Answer(DecisionOutcome.NOT_DECIDED, text)
         when = f" at {made['decided_at']}" if "decided_at" in made else ""
         by = f" by {made['decided_by']}" if "decided_by" in made else ""
         told = f"the last decision was {made['decision']}{when}{by}.{since}"

@@ -119,11 +119,11 @@ def _without_letters(answer: Answer, queue: QueueReader, letters: Sequence[DeadL
         left, why = len(letters), f" ({error})"
     if not left:
         return answer
-    said = (
-        f"{answer.said} Its dead letter could not be deleted{why}: it is still in the queue, and "
+    text = (
+        f"{answer.text} Its dead letter could not be deleted{why}: it is still in the queue, and "
         "counted as waiting, until you give the same command again."
     )
-    return replace(answer, said=said, left_behind=left)
+    return replace(answer, text=text, left_behind=left)
 
 
 _DECIDED: Final[Mapping[Decision, str]] = {
@@ -183,7 +183,7 @@ class BulkDecision(Bulk[DeadLetter]):
         answer = self._tried(letter.entry, lambda: self._by.answer(letter))
         if answer is None:
             return False
-        self._end(letter.entry, answer.end, answer.said, happened=answer.end.happened)
+        self._end(letter.entry, answer.end, answer.text, happened=answer.end.happened)
         return answer.end is not DecisionOutcome.NOT_DECIDED and is_closed(self._by, letter)
 
     def _older_goes(self, letter: DeadLetter) -> bool:

@@ -40,16 +40,16 @@ class InLockRow:
             return Answer(DecisionOutcome.DECIDED, f"Decided: {self._decision}.")
         row = self._row(letter.message_id)
         if row is None:
-            said = (
+            text = (
                 "Its row is no longer in the table. Find out by hand whether the effect happened."
             )
-            return Answer(DecisionOutcome.NOT_DECIDED, said)
+            return Answer(DecisionOutcome.NOT_DECIDED, text)
         if row["status"] == COMPLETE:
             return self._is_done(row.get("outcome"))
         if self._decision in RETRYING:
             self._send_anew(letter)
-            said = "No consumer has completed it, so ActOnce sent it again."
-            return Answer(DecisionOutcome.CONTINUED, said)
+            text = "No consumer has completed it, so ActOnce sent it again."
+            return Answer(DecisionOutcome.CONTINUED, text)
         return Answer(
             DecisionOutcome.NOT_DECIDED,
             "A consumer began it and has not completed it, so it does not wait for a decision yet. "
@@ -96,10 +96,10 @@ class InLockRow:
         if outcome is not None and outcome == _OUTCOMES.get(self._decision):
             return Answer(DecisionOutcome.ALREADY, f"It was already decided: {self._decision}.")
         if outcome == Outcome.DEAD_LETTER:
-            said = f"This dead letter no longer waits for a decision: {ANOTHER_SINCE}. Look again."
-            return Answer(DecisionOutcome.SUPERSEDED, said)
-        said = f"It no longer waits for a decision: its row says {outcome}."
-        return Answer(DecisionOutcome.SUPERSEDED, said)
+            text = f"This dead letter no longer waits for a decision: {ANOTHER_SINCE}. Look again."
+            return Answer(DecisionOutcome.SUPERSEDED, text)
+        text = f"It no longer waits for a decision: its row says {outcome}."
+        return Answer(DecisionOutcome.SUPERSEDED, text)
 
     def _row(self, message_id: str) -> dict[str, str] | None:
         row = self._stack.dynamodb.get_item(
