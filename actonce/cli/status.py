@@ -137,7 +137,7 @@ def _oldest(depth: Depth) -> str:
 
 def _paused(found: Status) -> str:
     if found.pause is not None:
-        return f"since {found.pause.told}"
+        return f"since {found.pause.text}"
     taken = "no, but nothing is taken" if found.is_disabled_without_pause else "no"
     return _not_seen(found, "pause", taken)
 

@@ -32,9 +32,9 @@ def command_to_decide(options: str, letter: DeadLetter, decision: str, note: str
         note: why; empty: it is not known yet.
     """
     note = note or ("" if decision == "retry" else "WHY")
-    told = f" --note {shlex.quote(note)}" if note else ""
+    options = (f" --note {shlex.quote(note)}" if note else "") + options
     argument = as_argument(letter.message_id, letter.execution_name)
-    return f"actonce dead-letters {decision} --letter {letter.letter}{told}{options} {argument}"
+    return f"actonce dead-letters {decision} --letter {letter.letter}{options} {argument}"
 
 
 _LONGEST_ARGUMENT: Final = 80

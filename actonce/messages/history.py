@@ -224,8 +224,8 @@ def short_cause(cause: str | None, length: int = 200) -> str:
     The error beside a cause names the exception's type. Where a look-up failed as well, both are
     told, the look-up's with its own error.
     """
-    told = "; the look-up failed: ".join(map(_message, (cause or "").split(BEFORE_LOOK_UP)))
-    line = " ".join(told.split())
+    text = "; the look-up failed: ".join(map(_message, (cause or "").split(BEFORE_LOOK_UP)))
+    line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 

@@ -20,22 +20,24 @@ def not_found_sentences(stack: Stack, story: Story) -> list[str]:
     who, held = "No part of the stack", story.unstarted_scan.in_flight_elsewhere
     if held:
         who = "No part of the stack that could be read"
-    told = [f"{who} has seen a message {story.message_id!r}."]
+    sentences = [f"{who} has seen a message {story.message_id!r}."]
     if held:
-        told.append(f"{capitalize(unknown_because_in_flight('it is', held))}; look again.")
+        sentences.append(f"{capitalize(unknown_because_in_flight('it is', held))}; look again.")
     try:
         depth = depth_of(stack, stack.requests_queue, datetime.now(UTC))
         number = depth.waiting + depth.in_flight + depth.delayed
         waits = f"Nothing waits in RequestsQueue. Recent messages: actonce list{stack.options}"
         if number:
             waits = f"It may be one of about {number:,} in RequestsQueue."
-        told.append(waits)
+        sentences.append(waits)
     except ClientError as error:
-        told.append(f"It may wait in RequestsQueue, which could not be read: {error_text(error)}")
+        sentences.append(
+            f"It may wait in RequestsQueue, which could not be read: {error_text(error)}"
+        )
     try:
         if find_pause(stack.sqs, stack.requests_queue) is not None:
             resume = f"actonce resume{stack.options}"
-            told.append(f"The stack is paused. To have it take messages again: {resume}")
+            sentences.append(f"The stack is paused. To have it take messages again: {resume}")
     except ClientError as error:
-        told.append(f"Whether the stack is paused could not be read: {error_text(error)}")
-    return told
+        sentences.append(f"Whether the stack is paused could not be read: {error_text(error)}")
+    return sentences

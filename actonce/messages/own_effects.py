@@ -169,24 +169,26 @@ class DynamoDbEffects(EffectStore):
             return []
         if not 0 < len(message_id.encode("utf-8", "replace")) <= _LONGEST_KEY_BYTES:
             return []
-        asked = self._projection(shape)
-        asked["ExpressionAttributeNames"] |= {"#asked": key}
+        request = self._projection(shape)
+        request["ExpressionAttributeNames"] |= {"#id": key}
         how: dict[str, Any] = (
             {"ConsistentRead": True} if shape.index is None else {"IndexName": shape.index}
         )
         try:
             pages = self._dynamodb.get_paginator("query").paginate(
                 TableName=self._name,
-                KeyConditionExpression="#asked = :asked",
-                ExpressionAttributeValues={":asked": {shape.key_type: message_id}},
+                KeyConditionExpression="#id = :id",
+                ExpressionAttributeValues={":id": {shape.key_type: message_id}},
                 **how,
-                **asked,
+                **request,
             )
             items = [item for page in pages for item in page["Items"]]
         except ClientError as error:
             if error.response["Error"]["Code"] == "ValidationException":
-                said = error.response["Error"]["Message"]
-                raise Failed(f"{self.location} cannot be asked for one message: {said}") from error
+                message = error.response["Error"]["Message"]
+                raise Failed(
+                    f"{self.location} cannot be asked for one message: {message}"
+                ) from error
             raise
         return [effect for item in items if (effect := self._effect(item, shape)) is not None]
 
@@ -195,29 +197,29 @@ class DynamoDbEffects(EffectStore):
             self._known = self._described()
         return self._known
 
-    def _resolved(self, said: str) -> str:
+    def _resolved(self, message: str) -> str:
         """The name of the table whose logical id was given.
 
         Raises:
-            Failed: there is none; the message begins with `said`.
+            Failed: there is none; the message begins with `message`.
         """
         try:
             tables = self._tables()
         except (ClientError, BotoCoreError) as error:
-            raise Failed(f"{said}, and its stack cannot be asked for one: {error}") from error
+            raise Failed(f"{message}, and its stack cannot be asked for one: {error}") from error
         if self._name not in tables:
-            raise Failed(f"{said}. The stack's tables: {', '.join(sorted(tables)) or 'none'}.")
+            raise Failed(f"{message}. The stack's tables: {', '.join(sorted(tables)) or 'none'}.")
         return tables[self._name]
 
     def _described(self) -> _Shape:
         try:
             table = self._dynamodb.describe_table(TableName=self._name)["Table"]
         except ClientError as error:
-            told = error.response["Error"]
-            if told["Code"] not in _REFUSED_NAMES:
+            answer = error.response["Error"]
+            if answer["Code"] not in _REFUSED_NAMES:
                 raise
-            said = _REFUSED_NAMES[told["Code"]].format(self._name, told["Message"])
-            self._name = self._resolved(said)
+            message = _REFUSED_NAMES[answer["Code"]].format(self._name, answer["Message"])
+            self._name = self._resolved(message)
             table = self._dynamodb.describe_table(TableName=self._name)["Table"]
         types = {
             one["AttributeName"]: str(one["AttributeType"]) for one in table["AttributeDefinitions"]
@@ -245,12 +247,12 @@ class DynamoDbEffects(EffectStore):
     def _effect(self, item: Item, shape: _Shape) -> OwnEffect | None:
         named = self.attributes
         values = deserialize(item)
-        told = {name: from_dynamodb(value) for name, value in values.items()}
+        fields = {name: from_dynamodb(value) for name, value in values.items()}
         if isinstance(number := values.get(named.key), Decimal):
-            told[named.key] = exactly(number)
+            fields[named.key] = exactly(number)
         parts = (shape.hash_key, shape.range_key)
         keys = {part: item[part] for part in parts if part is not None}
-        return _read(told, named, effect_id_of(keys, named.key))
+        return _read(fields, named, effect_id_of(keys, named.key))
 
 
 def effects_of_stack(stack: Stack) -> DynamoDbEffects | None:

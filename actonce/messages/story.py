@@ -344,8 +344,8 @@ def _unstarted(stack: Stack, message_id: str, scan: UnstartedScan | None) -> Uns
 
 
 def _delivery_entry(line: Record) -> TimelineEntry:
-    told = line | ({"error": in_words(line["error"])} if line.get("error") else {})
-    more = [str(told[key]) for key in ("reason", "error", "detail") if told.get(key)]
+    shown = line | ({"error": in_words(line["error"])} if line.get("error") else {})
+    more = [str(shown[key]) for key in ("reason", "error", "detail") if shown.get(key)]
     if line.get("receive_count", 1) != 1:
         more.append(f"received {line['receive_count']} times")
     at = datetime.fromisoformat(line["at"])
@@ -375,8 +375,8 @@ def _step_entry(step: Step) -> TimelineEntry:
         )
     if step.event_type == "looked_up":
         performed = detail["performed"]  # 1 is no yes, and an object no key
-        told = _LOOKED_UP[performed] if isinstance(performed, bool) else _NO_ANSWER
-        return TimelineEntry(step.at, step.state, *told)
+        texts = _LOOKED_UP[performed] if isinstance(performed, bool) else _NO_ANSWER
+        return TimelineEntry(step.at, step.state, *texts)
     if step.event_type == "decision":
         by = f"by {detail['decided_by']}" if "decided_by" in detail else ""
         more = ", ".join(filter(None, [detail["note"], by]))
@@ -395,5 +395,5 @@ def _cause(detail: Record) -> str:
 
 def _effect_entry(effect: Record, location: str | None) -> TimelineEntry:
     more = json.dumps(effect["description"], ensure_ascii=False) if effect["description"] else ""
-    told = ", ".join(filter(None, [effect["effect_id"], more]))
-    return TimelineEntry(datetime.fromisoformat(effect["at"]), str(location), "acted on", told)
+    detail = ", ".join(filter(None, [effect["effect_id"], more]))
+    return TimelineEntry(datetime.fromisoformat(effect["at"]), str(location), "acted on", detail)

@@ -127,17 +127,17 @@ class Bulk(ABC, Generic[E]):
     @property
     def notes(self) -> list[str]:
         """What else to say, in sentences."""
-        told = []
+        sentences = []
         if self.left_behind:
-            told.append(
+            sentences.append(
                 f"{self.left_behind:,} of them could not be deleted from the queue, and count as "
                 "waiting until you give the same command again. Nothing is done twice."
             )
         if self.kept_in is not None:
-            told.append(
+            sentences.append(
                 f"{self.kept_in} has what was discarded, whole. Keep it: nothing else does."
             )
-        return told
+        return sentences
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> None:
         """Act on the entries.

@@ -331,17 +331,17 @@ def _alarms(stack: Stack) -> tuple[Alarm, ...] | None:
     """The alarms on the stack's topic that are on; None: none has any data yet."""
     topic = stack.outputs["AlarmTopicArn"]
     pages = stack.aws.client("cloudwatch").get_paginator("describe_alarms")
-    told = [
+    alarms = [
         one
         for page in pages.paginate(ActionPrefix=topic, AlarmTypes=["MetricAlarm", "CompositeAlarm"])
         for one in (*page.get("MetricAlarms", []), *page.get("CompositeAlarms", []))
         if topic in one["AlarmActions"]  # a prefix has more than one
     ]
-    if told and all(one["StateValue"] == "INSUFFICIENT_DATA" for one in told):
+    if alarms and all(one["StateValue"] == "INSUFFICIENT_DATA" for one in alarms):
         return None
     found = [
         Alarm(one["AlarmName"], one["StateUpdatedTimestamp"].astimezone(UTC))
-        for one in told
+        for one in alarms
         if one["StateValue"] == "ALARM"
     ]
     return tuple(sorted(found, key=lambda one: one.since))
@@ -352,12 +352,12 @@ def _audited(stack: Stack, own: Path | None, now: datetime) -> Mapping[str, Any]
     found = audit_summary.last_of(stack, own)
     if found is None:
         return None
-    place, told = found
+    place, summary = found
     names = ("from", "to", "generated_at", "sentence", "exit_status", "over_until")
-    made = datetime.fromisoformat(told["generated_at"])
+    made = datetime.fromisoformat(summary["generated_at"])
     return {
-        **{name: told.get(name) for name in (*names, "not_yet_judged")},
-        "severity": audit_summary.SEVERITIES.get(told.get("exit_status")),
+        **{name: summary.get(name) for name in (*names, "not_yet_judged")},
+        "severity": audit_summary.SEVERITIES.get(summary.get("exit_status")),
         "age_seconds": max(0, int((now - made).total_seconds())),
         "place": place,
     }

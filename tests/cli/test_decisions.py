@@ -505,7 +505,7 @@ class Case:
 
     Attributes:
         end: how it ends; None: by an error.
-        said: within what is said.
+        text: within what is said.
         status: of the execution; None: it is gone.
         events: its history.
         refused: why its letter's token is not accepted; None: it is not sent.
@@ -614,11 +614,11 @@ def test_what_is_not_accepted_is_told_by_its_execution(
 
     act = decide if case.letter is None else decide_shown
     if case.end is None:
-        with pytest.raises((Failed, ClientError), match=case.said):
+        with pytest.raises((Failed, ClientError), match=case.text):
             act(moto_stack, "m-1", case.decision)
     else:
         answer = act(moto_stack, "m-1", case.decision)
-        assert (answer.end, case.said in answer.text) == (case.end, True), answer.text
+        assert (answer.end, case.text in answer.text) == (case.end, True), answer.text
     # It stays to be seen, unless something else became of its message.
     stays = case.letter is not None and case.end in (None, NOT_DECIDED)
     assert ids_left(moto_stack) == (["m-1"] if stays else [])

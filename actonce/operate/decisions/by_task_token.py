@@ -161,10 +161,10 @@ class ByTaskToken:
             return Answer(DecisionOutcome.NOT_DECIDED, text)
         when = f" at {made['decided_at']}" if "decided_at" in made else ""
         by = f" by {made['decided_by']}" if "decided_by" in made else ""
-        told = f"the last decision was {made['decision']}{when}{by}.{since}"
+        last = f"the last decision was {made['decision']}{when}{by}.{since}"
         if made["decision"] == self._decision:
-            return Answer(DecisionOutcome.ALREADY, f"It was already decided: {told}")
-        return Answer(DecisionOutcome.SUPERSEDED, f"It no longer waits for a decision: {told}")
+            return Answer(DecisionOutcome.ALREADY, f"It was already decided: {last}")
+        return Answer(DecisionOutcome.SUPERSEDED, f"It no longer waits for a decision: {last}")
 
     def _why_not(self, reason: str, cause: str) -> str | None:
         return why_not(self._stack, self._decision, reason, cause)
