@@ -46,9 +46,6 @@ def describe(facts: Facts) -> str:
     return " ".join(filter(None, parts))
 
 
-# --------------------------------------------------------------------------- by state
-
-
 def _not_known(facts: Facts) -> str:
     if {"execution", "row"} & facts.story.unread.keys():
         return STATES["not_known"].explanation
@@ -239,9 +236,6 @@ def _duplicates(story: Story) -> str:
     return f"{pluralize(number, 'duplicate of it was', 'duplicates of it were')} suppressed."
 
 
-# --------------------------------------------------------------------------- the effect
-
-
 def _effect(facts: Facts) -> str:
     """What is known of the effect, and by whose word."""
     story, nothing = facts.story, ""
@@ -253,9 +247,12 @@ def _effect(facts: Facts) -> str:
     elif story.effects_location is not None:
         nothing = f"{story.effects_location} has no effect of it"
     if facts.state in ("performed", "found"):
-        who = "row" if story.execution is None else "execution"
+        if story.execution is not None:
+            who, effect = "execution", story.execution.output.get("effect")
+        else:
+            who, effect = "row", json.loads((story.row or {}).get("effect") or "null")
         but = nothing and f", but {nothing}"
-        return f"Its {who} says so{_described(_description(story))}{but}."
+        return f"Its {who} says so{_described(effect)}{but}."
     so_far = " so far" if STATES[facts.state].is_open and not facts.effects_unread else ""
     return nothing and f"{capitalize(nothing)}{so_far}."
 
@@ -271,14 +268,6 @@ def found_effects(story: Story) -> str:
     return f"{location} has its effect{when}{shown}"
 
 
-def _description(story: Story) -> Any:
-    """The effect's own description, by the execution's output or the row; or None."""
-    if story.execution is not None:
-        return story.execution.output.get("effect")
-    text = (story.row or {}).get("effect")
-    return None if text is None else json.loads(text)
-
-
 def _described(effect: Any) -> str:
     if effect is None:
         return ""
@@ -288,19 +277,16 @@ def _described(effect: Any) -> str:
     return f": {text}"
 
 
-# --------------------------------------------------------------------------- UnstartedQueue
-
-
 def describe_conflicts(story: Story) -> str | None:
     """What came with the same id and another content, and where it is; None: nothing did."""
     in_queue = sum(entry.is_conflict for entry in story.unstarted)
     number = max(len(story.conflicts), in_queue)
     if not number:
         return None
-    deliveries = pluralize(number, "delivery", "deliveries")
-    were = "was" if number == 1 else "were"
+    what = "delivery with this id brought other content and was refused."
+    several = "deliveries with this id brought other content and were refused."
     where = "UnstartedQueue has it." if in_queue else _not_in_unstarted_queue(story)
-    return f"{deliveries} with this id brought other content and {were} refused. {where}"
+    return f"{pluralize(number, what, several)} {where}"
 
 
 def _not_in_unstarted_queue(story: Story) -> str:
@@ -316,11 +302,6 @@ def _not_in_unstarted_queue(story: Story) -> str:
 
 
 def unknown_because_in_flight(they_are: str, in_flight_elsewhere: int) -> str:
-    """What to say, within a sentence, where not all of UnstartedQueue could be read.
-
-    Args:
-        they_are: what may be there, such as `it is`.
-        in_flight_elsewhere: how many messages another reader held.
-    """
+    """That not all of UnstartedQueue could be read, where `it is`, within a sentence."""
     held = held_by_another(in_flight_elsewhere)
     return f"whether {they_are} in UnstartedQueue cannot be told: {held}"

@@ -151,14 +151,6 @@ def state_of_execution(status: str, outcome: str | None = None) -> StateName:
     return _OF_OUTCOME.get(str(outcome)) or _OF_STATUS.get(status, "ended")
 
 
-def outcome_of(story: Story) -> str | None:
-    """`performed`, `found`, `resolved`, `rejected` or `dead_letter`; None while it is open."""
-    if story.execution is not None:
-        return story.execution.outcome
-    outcome = (story.row or {}).get("outcome")
-    return None if outcome is None else str(outcome)
-
-
 def last_entered(steps: Sequence[Step]) -> tuple[int, str]:
     """The last step that entered a state, by its number, and that state."""
     entered = [number for number, step in enumerate(steps) if step.event_type == "entered"]

@@ -11,7 +11,7 @@ from actonce.messages.facts import facts_of
 from actonce.messages.filters import Entry
 from actonce.messages.own_effects import EffectStore, effects_of_stack
 from actonce.messages.sentences import describe, describe_conflicts
-from actonce.messages.states import STATES, StateName, outcome_of
+from actonce.messages.states import STATES, StateName
 from actonce.messages.story import Part, Story, UnstartedScan
 from actonce.messages.unstarted import Unstarted
 from actonce.stack.clients import Stack
@@ -64,8 +64,8 @@ def summarize(
         differs_beside: whether the page shows beside it what differs in a conflict, so that no
             command is named for that.
     """
-    facts = facts_of(story, letter)
-    advice, conflicts, row = advise(facts), describe_conflicts(story), story.row or {}
+    facts, execution, row = facts_of(story, letter), story.execution, story.row or {}
+    advice, conflicts = advise(facts), describe_conflicts(story)
     if any(entry.is_conflict for entry in story.unstarted):
         remedy = _REMEDY
         if not differs_beside:
@@ -78,8 +78,8 @@ def summarize(
         state=facts.state,
         label=STATES[facts.state].label,
         explanation=STATES[facts.state].explanation,
-        status=row.get("status") if story.execution is None else story.execution.status,
-        outcome=outcome_of(story),
+        status=row.get("status") if execution is None else execution.status,
+        outcome=row.get("outcome") if execution is None else execution.outcome,
         effects=len(story.effects) if facts.are_effects_known else None,
         sentence=describe(facts),
         advice=advice.text,
