@@ -81,7 +81,7 @@ class DeadLetter(Entry):
     @property
     def entries(self) -> list[str]:
         """See `Entry`."""
-        return [self.entry, *(one.entry for one in self.older)]
+        return [self.entry, *(letter.entry for letter in self.older)]
 
     @property
     def ids(self) -> Mapping[str, str | None]:
@@ -150,7 +150,7 @@ def _text_or_none(value: Any) -> str | None:
 def of_each_message(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
     """The letter of each message that was posted last, with its older ones; oldest first."""
     of_message: dict[str, list[DeadLetter]] = {}
-    for letter in sorted(letters, key=lambda one: (one.posted_at, one.since), reverse=True):
+    for letter in sorted(letters, key=lambda it: (it.posted_at, it.since), reverse=True):
         name = letter.execution_arn or letter.execution_name
         of_message.setdefault(name, []).append(letter)
     newest_first = [replace(newest, older=tuple(older)) for newest, *older in of_message.values()]
@@ -172,11 +172,11 @@ def letter_of(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | N
         WrongUse: several begin with that.
     """
     read = map(dead_letter, queue.messages())
-    named = [one for one in read if one is not None and one.is_named(name)]
-    meant = [one for one in named if one.entry.startswith(letter)]
+    named = [each for each in read if each is not None and each.is_named(name)]
+    meant = [each for each in named if each.entry.startswith(letter)]
     if letter and len(meant) > 1:
         raise WrongUse(f"--letter {letter}: {len(meant)} dead letters begin so; say more of it.")
-    exact = [one for one in named if one.execution_name == name]
+    exact = [each for each in named if each.execution_name == name]
     if not letter and name.startswith(HASHED_NAME_PREFIX) and (exact or queue.in_flight_elsewhere):
         meant = exact
     found = of_each_message(meant)

@@ -171,17 +171,17 @@ def ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, tuple[str,
             for page in stack.stepfunctions.get_paginator("list_executions").paginate(
                 stateMachineArn=stack.state_machine, statusFilter=status, PaginationConfig=read
             ):
-                for one in page["executions"]:
-                    arn = one["executionArn"]
-                    if arn in arns and not (status == "FAILED" and _is_rejected(stack, one)):
-                        found[arn] = (status, one.get("stopDate", one["startDate"]))
+                for execution in page["executions"]:
+                    arn = execution["executionArn"]
+                    if arn in arns and not (status == "FAILED" and _is_rejected(stack, execution)):
+                        found[arn] = (status, execution.get("stopDate", execution["startDate"]))
     return found
 
 
 def _is_rejected(stack: Stack, listed: "ExecutionListItemTypeDef") -> bool:
     """Whether a person rejected what failed, which the list does not tell."""
-    one = find_execution(stack, listed["name"], listed["executionArn"])
-    return one is not None and one.outcome is not None
+    execution = find_execution(stack, listed["name"], listed["executionArn"])
+    return execution is not None and execution.outcome is not None
 
 
 def steps(events: Sequence[Event]) -> list[Step]:

@@ -101,7 +101,8 @@ class EffectStore:
         Raises:
             Failed: it cannot be asked for one message.
         """
-        return [one for one in self.every() if one is not None and one.message_id == message_id]
+        found = filter(None, self.every())
+        return [effect for effect in found if effect.message_id == message_id]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,15 +223,16 @@ class DynamoDbEffects(EffectStore):
             self._name = self._resolved(message)
             table = self._dynamodb.describe_table(TableName=self._name)["Table"]
         types = {
-            one["AttributeName"]: str(one["AttributeType"]) for one in table["AttributeDefinitions"]
+            attribute["AttributeName"]: str(attribute["AttributeType"])
+            for attribute in table["AttributeDefinitions"]
         }
-        keys = {str(one["KeyType"]): one["AttributeName"] for one in table["KeySchema"]}
+        keys = {str(key["KeyType"]): key["AttributeName"] for key in table["KeySchema"]}
         key = self.attributes.key
         index = None
-        for one in table.get("GlobalSecondaryIndexes", []):
-            hashed = [part["AttributeName"] for part in one["KeySchema"]]
+        for table_index in table.get("GlobalSecondaryIndexes", []):
+            hashed = [part["AttributeName"] for part in table_index["KeySchema"]]
             if hashed[0] == key and keys["HASH"] != key:
-                index = one["IndexName"]
+                index = table_index["IndexName"]
         if types.get(key) == "B":
             raise Failed(f"{key} of {self.location} is of bytes, and a message's id is a text.")
         return _Shape(keys["HASH"], keys.get("RANGE"), types.get(key, "S"), index)
@@ -328,7 +330,7 @@ def from_dynamodb(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: from_dynamodb(one) for name, one in value.items()}
     if isinstance(value, list | set | frozenset):
-        found = [from_dynamodb(one) for one in value]
+        found = [from_dynamodb(item) for item in value]
         return found if isinstance(value, list) else sorted(found, key=str)
     if isinstance(value, Binary):
         return bytes(value.value).hex()  # type: ignore[attr-defined] # the stubs leave it out

@@ -170,11 +170,13 @@ class Story:
             entries.append(TimelineEntry(at, "Fingerprints", "first seen", digits))
         entries += map(_delivery_entry, self.lines)
         entries += [
-            TimelineEntry(one.since, "UnstartedQueue", "waits", one.reason)
-            for one in self.unstarted
+            TimelineEntry(entry.since, "UnstartedQueue", "waits", entry.reason)
+            for entry in self.unstarted
         ]
         entries += [_step_entry(step) for step in self.steps if not _is_passed_over(step)]
-        entries += [_effect_entry(one, self.effects_location) for one in self.effects if one["at"]]
+        entries += [
+            _effect_entry(effect, self.effects_location) for effect in self.effects if effect["at"]
+        ]
         if self.row is not None:
             at = datetime.fromisoformat(self.row["updated"])
             outcome = f" ({self.row['outcome']})" if "outcome" in self.row else ""
@@ -336,7 +338,8 @@ def _effects(message_id: str, effect_store: EffectStore | None) -> list[Record]:
 def _unstarted(stack: Stack, message_id: str, scan: UnstartedScan | None) -> UnstartedScan:
     """The message's entries; of an earlier scan, if there is one."""
     if scan is not None:
-        return replace(scan, entries=[one for one in scan.entries if one.is_named(message_id)])
+        entries = [entry for entry in scan.entries if entry.is_named(message_id)]
+        return replace(scan, entries=entries)
     reader = message_reader(stack)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
         found = find_by_message_id(queue, reader, message_id)

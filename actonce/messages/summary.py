@@ -123,7 +123,7 @@ def advice_on(
         options=stack.options,
     )
     summary = summarize(story, letter, differs_beside=differs_beside)
-    is_conflict = any(one.is_conflict for one in unstarted)
+    is_conflict = any(entry.is_conflict for entry in unstarted)
     return Advice(summary.advice, "discard" if is_conflict else summary.advised)
 
 

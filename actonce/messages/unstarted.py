@@ -177,7 +177,7 @@ def find_by_message_id(queue: QueueReader, reader: MessageReader, name: str) -> 
         name: see `Unstarted.is_named`.
     """
     read = (unstarted(queued, reader) for queued in queue.messages())
-    return sorted((one for one in read if one.is_named(name)), key=lambda entry: entry.since)
+    return sorted((entry for entry in read if entry.is_named(name)), key=lambda entry: entry.since)
 
 
 def started_first(stack: Stack, message_id: str) -> Execution | str:

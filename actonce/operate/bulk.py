@@ -98,9 +98,9 @@ class Bulk(ABC, Generic[E]):
             self.stack.sqs, self._queue(), wait_for_others=self.wait_for_others, in_hand=in_hand
         )
         entries = self.listing.entries
-        self._listed = {name: one for one in entries for name in one.entries}
+        self._listed = {name: entry for entry in entries for name in entry.entries}
         self._missing = set(self._listed)
-        self._ends: dict[str, BulkResult[E] | None] = {one.entry: None for one in entries}
+        self._ends: dict[str, BulkResult[E] | None] = {entry.entry: None for entry in entries}
         self._stopping = threading.Event()
         self._rate_limiter = RateLimiter(self.rate, self._stopping.wait)
         self._lock = threading.Lock()
@@ -113,7 +113,7 @@ class Bulk(ABC, Generic[E]):
     @property
     def results_by_end(self) -> Mapping[str, int]:
         """How many have ended so far, by their end."""
-        return Counter(one.end for one in self.ended)
+        return Counter(result.end for result in self.ended)
 
     def word(self, end: str) -> str:
         """A person's word for an end."""
@@ -158,19 +158,21 @@ class Bulk(ABC, Generic[E]):
             ThreadPoolExecutor(READERS, thread_name_prefix="bulk") as threads,
         ):
             for answers in reader.receives():
-                listed = [[m for m in one if m.sqs_message_id in self._missing] for one in answers]
+                listed = [
+                    [m for m in answer if m.sqs_message_id in self._missing] for answer in answers
+                ]
                 work = [threads.submit(self._act, mine) for mine in listed if mine]
                 try:
                     while wait(work, LOOK_SECONDS).not_done:
                         tell(len(self.ended))
                 except BaseException:
                     self.stop()
-                    while not all(one.done() for one in work):  # a second Ctrl-C does not hurry
+                    while not all(future.done() for future in work):  # whatever Ctrl-C comes next
                         with contextlib.suppress(KeyboardInterrupt):
                             wait(work)
                     raise
-                for one in work:
-                    one.result()
+                for future in work:
+                    future.result()
                 if not self._missing or self._stopping.is_set():
                     break
         tell(len(self.ended))
@@ -209,7 +211,7 @@ class Bulk(ABC, Generic[E]):
             self.stop()
             raise
         finally:
-            kept = {one.sqs_message_id for one in go}
+            kept = {message.sqs_message_id for message in go}
             try:
                 kept = self._through_throttling(lambda: self._reader.delete(go))
             finally:

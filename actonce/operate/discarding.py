@@ -61,7 +61,7 @@ class BulkDiscard(Bulk[Unstarted]):
             ) from error
         finally:
             os.close(self._open)
-            self.kept_in = self.file if any(one.happened for one in self.ended) else None
+            self.kept_in = self.file if any(result.happened for result in self.ended) else None
 
     def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:
         entries = [unstarted(queued, self.reader) for queued in batch]

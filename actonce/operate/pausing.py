@@ -52,9 +52,9 @@ def event_source_mappings(stack: Stack) -> list[EventSourceMapping]:
         FunctionName=stack.starter_function, EventSourceArn=queue
     )
     return [
-        EventSourceMapping(one["UUID"], stack.starter_function, one["State"])
+        EventSourceMapping(mapping["UUID"], stack.starter_function, mapping["State"])
         for page in pages
-        for one in page["EventSourceMappings"]
+        for mapping in page["EventSourceMappings"]
     ]
 
 
@@ -102,9 +102,9 @@ def resume(stack: Stack) -> Pause | None:
 
 def _enable(stack: Stack, *, enabled: bool) -> None:
     wanted = _ON if enabled else _OFF
-    for one in event_source_mappings(stack):
-        if one.state not in wanted:
-            stack.lambda_.update_event_source_mapping(UUID=one.uuid, Enabled=enabled)
+    for mapping in event_source_mappings(stack):
+        if mapping.state not in wanted:
+            stack.lambda_.update_event_source_mapping(UUID=mapping.uuid, Enabled=enabled)
 
 
 def _as_tag(text: str) -> str:

@@ -125,7 +125,7 @@ def attributes_again(
         In SendMessage's form; None: there is no room for the id that its message id comes from.
     """
     attributes: Attributes = {name: sqs_form(value) for name, value in own.items()}
-    for name, value in sorted(ids.items(), key=lambda one: one[1] != message_id):
+    for name, value in sorted(ids.items(), key=lambda item: item[1] != message_id):
         if value is None:
             continue
         extended = attributes | {name: text_form(value)}

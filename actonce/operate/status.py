@@ -142,32 +142,34 @@ class Status:
         """Whether `waits_for` rests on everything; otherwise somebody may have to act after all."""
         counts = self.executions
         waiting = () if counts is None else (counts.retrying, counts.aborted, counts.failed)
-        return not any(one.more for one in waiting) and "executions" not in self.not_seen
+        return not any(count.more for count in waiting) and "executions" not in self.not_seen
 
     @property
     def is_disabled_without_pause(self) -> bool:
         """Whether others disabled what the queue feeds: nothing is taken, without a pause."""
-        off = all(one.is_disabled for one in self.event_source_mappings)
+        off = all(mapping.is_disabled for mapping in self.event_source_mappings)
         is_seen = self.not_seen.keys().isdisjoint(("pause", "event_source_mappings"))
         return self.pause is None and off and is_seen
 
     @property
     def is_enabled_while_paused(self) -> bool:
         """Whether others enabled the mapping in a pause; a deployment that changes it does."""
-        return self.pause is not None and any(one.is_enabled for one in self.event_source_mappings)
+        is_enabled = any(mapping.is_enabled for mapping in self.event_source_mappings)
+        return self.pause is not None and is_enabled
 
     def as_json(self) -> dict[str, Any]:
         """For machines; fields may be added."""
         fields = asdict(self)
         alarms = self.alarms and [
-            {"name": one.name, "since": timestamp(one.since)} for one in self.alarms
+            {"name": alarm.name, "since": timestamp(alarm.since)} for alarm in self.alarms
         ]
         return fields | {
             "paused": fields.pop("pause"),
             "enabled_while_paused": self.is_enabled_while_paused,
             "disabled_without_pause": self.is_disabled_without_pause,
             "event_source_mappings": [
-                {"function": one.function, "state": one.state} for one in self.event_source_mappings
+                {"function": mapping.function, "state": mapping.state}
+                for mapping in self.event_source_mappings
             ],
             "waits_for": self.waits_for,
             "waiting_for_decision": self.waiting_for_decision,
@@ -266,28 +268,29 @@ def _executions(
         raise Failed("The stack does not say its EffectTimeoutSeconds: deploy it anew.")
     first_attempt_since = now - timedelta(seconds=int(seconds)) - _STARTED_WITHIN
     running, more = _page(stack, "RUNNING")
-    young = sum(one["startDate"] >= first_attempt_since for one in running)
+    young = sum(execution["startDate"] >= first_attempt_since for execution in running)
     old = len(running) - young
     aborted, more_aborted = _page(stack, "ABORTED")
     since = now - REDRIVEN_FOR
-    continued = sum(one["stopDate"] >= since for one in aborted)
+    continued = sum(execution["stopDate"] >= since for execution in aborted)
     pages = [
-        page(stack, status=one, between=(since, None), limit=MOST_LOOKED_UP, known=known)
-        for one in ("FAILED", "TIMED_OUT")
+        page(stack, status=status, between=(since, None), limit=MOST_LOOKED_UP, known=known)
+        for status in ("FAILED", "TIMED_OUT")
     ]
-    looked_at = [one for each in pages for one in each.messages]
+    looked_at = [message for each in pages for message in each.messages]
     failed = [
-        (stack.execution_arn(one.name), one.ended or one.since)
-        for one in looked_at
-        if one.state in BROKEN_OFF
+        (stack.execution_arn(message.name), message.ended or message.since)
+        for message in looked_at
+        if message.state in BROKEN_OFF
     ]
     stopped = [
-        (one["executionArn"], one["stopDate"]) for one in aborted[: min(continued, MOST_LOOKED_UP)]
+        (execution["executionArn"], execution["stopDate"])
+        for execution in aborted[: min(continued, MOST_LOOKED_UP)]
     ]
     known = known or EndedMessages()
     posted = [_letter_posted_at(stack, known, one) for one in stopped + failed if letters()]
     ended = sum(at is not None and at >= since for at in posted)  # what SQS has not dropped
-    is_more = any(one.cursor for one in pages)
+    is_more = any(page.cursor for page in pages)
     if (is_more or more_aborted or len(stopped) < continued) and not more:
         ended = max(ended, letters() - len(running))  # of what does not run none waits
     waiting = max(0, letters() - ended)
@@ -296,7 +299,9 @@ def _executions(
         at_work=Count(max(0, young - beyond), more and not old),
         retrying=Count(max(0, old - waiting), more),
         aborted=Count(continued, more_aborted and continued == len(aborted)),
-        failed=Count(len(failed), is_more or any(one.state == "ended" for one in looked_at)),
+        failed=Count(
+            len(failed), is_more or any(message.state == "ended" for message in looked_at)
+        ),
         letters=ended,
     )
 
@@ -332,19 +337,19 @@ def _alarms(stack: Stack) -> tuple[Alarm, ...] | None:
     topic = stack.outputs["AlarmTopicArn"]
     pages = stack.aws.client("cloudwatch").get_paginator("describe_alarms")
     alarms = [
-        one
+        alarm
         for page in pages.paginate(ActionPrefix=topic, AlarmTypes=["MetricAlarm", "CompositeAlarm"])
-        for one in (*page.get("MetricAlarms", []), *page.get("CompositeAlarms", []))
-        if topic in one["AlarmActions"]  # a prefix has more than one
+        for alarm in (*page.get("MetricAlarms", []), *page.get("CompositeAlarms", []))
+        if topic in alarm["AlarmActions"]  # a prefix has more than one
     ]
-    if alarms and all(one["StateValue"] == "INSUFFICIENT_DATA" for one in alarms):
+    if alarms and all(alarm["StateValue"] == "INSUFFICIENT_DATA" for alarm in alarms):
         return None
     found = [
-        Alarm(one["AlarmName"], one["StateUpdatedTimestamp"].astimezone(UTC))
-        for one in alarms
-        if one["StateValue"] == "ALARM"
+        Alarm(alarm["AlarmName"], alarm["StateUpdatedTimestamp"].astimezone(UTC))
+        for alarm in alarms
+        if alarm["StateValue"] == "ALARM"
     ]
-    return tuple(sorted(found, key=lambda one: one.since))
+    return tuple(sorted(found, key=lambda alarm: alarm.since))
 
 
 def _audited(stack: Stack, own: Path | None, now: datetime) -> Mapping[str, Any] | None:

@@ -178,7 +178,7 @@ def give_back(sqs: "SQSClient", queue_url: str, handles: Sequence[str]) -> None:
 def _side_by_side(act: Callable[[_T], _R], on: Sequence[_T]) -> list[_R]:
     """Each of them, several at a time where there are several."""
     if len(on) < 2:
-        return [act(one) for one in on]
+        return [act(item) for item in on]
     with ThreadPoolExecutor(min(READERS, len(on)), thread_name_prefix="queue") as threads:
         return list(threads.map(act, on))
 
@@ -250,7 +250,7 @@ class QueueReader(AbstractContextManager["QueueReader"]):
             for answers in self._round(hold):
                 fresh: list[list[Queued]] = []
                 for answer in answers:  # a standard queue may have given one to two of them
-                    own = {one.sqs_message_id: one for one in answer}
+                    own = {message.sqs_message_id: message for message in answer}
                     fresh.append([one for name, one in own.items() if name not in seen])
                     seen |= own.keys()
                 yield fresh
@@ -282,7 +282,9 @@ class QueueReader(AbstractContextManager["QueueReader"]):
                 for number, one in enumerate(messages[start : start + 10], start)
             ]
             answer = self._sqs.delete_message_batch(QueueUrl=self._queue_url, Entries=entries)
-            kept |= {messages[int(one["Id"])].sqs_message_id for one in answer.get("Failed", [])}
+            kept |= {
+                messages[int(failure["Id"])].sqs_message_id for failure in answer.get("Failed", [])
+            }
         for message in messages:
             if message.sqs_message_id not in kept:
                 self._handles.pop(message.sqs_message_id, None)

@@ -223,7 +223,7 @@ def _deployed_version(stack: Stack) -> dict[str, Any]:
     answer = stack.aws.client("cloudformation").describe_stacks(StackName=stack.name)
     (described,) = answer["Stacks"]
     status = described["StackStatus"]
-    outputs = {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", [])}
     if "_COMPLETE" not in status or not outputs:  # also while it only cleans up after itself
         raise Failed(
             f"The stack {stack.display_name!r} is {status}, and the message would be tried again "

@@ -94,7 +94,7 @@ def decide(
             raise DecisionUnconfirmed(why) from error
         if found is None or answer.end is DecisionOutcome.NOT_DECIDED:
             return answer
-        gone = [one for one in (found, *found.older) if is_closed(by, one)]
+        gone = [letter for letter in (found, *found.older) if is_closed(by, letter)]
         return _without_letters(answer, queue, gone)
 
 
@@ -114,7 +114,7 @@ def _without_letters(answer: Answer, queue: QueueReader, letters: Sequence[DeadL
     """Delete the letters; the answer also says if some are left."""
     left, why = 0, ""
     try:
-        left = len(queue.delete([one.queued for one in letters]))
+        left = len(queue.delete([letter.queued for letter in letters]))
     except (ClientError, BotoCoreError) as error:
         left, why = len(letters), f" ({error})"
     if not left:

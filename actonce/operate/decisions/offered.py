@@ -50,4 +50,5 @@ def why_not(stack: Stack, decision: str, reason: str, cause: str) -> str | None:
 
 def decisions_on(stack: Stack, reason: str, cause: str) -> list[Decision]:
     """The decisions that are possible on a dead letter."""
-    return [one for one in get_args(Decision) if why_not(stack, one, reason, cause) is None]
+    decisions: tuple[Decision, ...] = get_args(Decision)
+    return [each for each in decisions if why_not(stack, each, reason, cause) is None]
