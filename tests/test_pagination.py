@@ -227,7 +227,7 @@ LISTINGS: dict[Site, Listing | str] = {
         seen=lambda _: names(recent.page(WITH_ROWS, limit=9).messages, "message_id"),
         both=["a", "b"],
     ),
-    ("actonce/messages/history.py", "ended_undecided", "list_executions"): (
+    ("actonce/messages/history.py", "find_ended_undecided", "list_executions"): (
         "Twice as many as there are letters: the letter of an older one counts as waiting."
     ),
     ("actonce/messages/recent.py", "_listed", "list_executions"): listing(

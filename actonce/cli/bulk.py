@@ -18,7 +18,7 @@ from actonce.messages.filters import (
     EntryFilter,
     Listing,
     age,
-    grouped,
+    group_entries,
     read_moment,
     reason_in_words,
 )
@@ -351,7 +351,7 @@ def _listed(kind: EntryFormat[E], listing: Listing[E]) -> dict[str, Any]:
     """The listed entries, for machines."""
     return {
         kind.name: [kind.as_json(one) for one in listing.entries],
-        "groups": [group.as_json() for group in grouped(listing.entries)],
+        "groups": [group.as_json() for group in group_entries(listing.entries)],
         "in_flight_elsewhere": listing.in_flight_elsewhere,
         **({"ended": dict(listing.ended)} if listing.ended else {}),
     }
@@ -359,7 +359,7 @@ def _listed(kind: EntryFormat[E], listing: Listing[E]) -> dict[str, Any]:
 
 def _print_groups(entries: Sequence[Entry]) -> None:
     """Print how many entries there are of each kind, and for how long they have waited."""
-    groups = grouped(entries)
+    groups = group_entries(entries)
     now = datetime.now(UTC)
     rows = [
         (

@@ -16,10 +16,10 @@ from actonce.messages.dead_letters import (
     EXPLANATIONS,
     REASONS,
     DeadLetter,
+    describe_missing_letter,
+    find_letter,
     is_of_last,
-    letter_of,
     list_dead_letters,
-    none_seen,
 )
 from actonce.messages.filters import Listing, reason_in_words
 from actonce.messages.states import BROKEN_OFF
@@ -134,9 +134,9 @@ def show(
     check_id(message_id)
     stack = find_stack(at)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        letter = letter_of(queue, message_id)
+        letter = find_letter(queue, message_id)
     if letter is None:
-        unseen = none_seen(message_id, queue.in_flight_elsewhere)
+        unseen = describe_missing_letter(message_id, queue.in_flight_elsewhere)
         raise Failed(f"{unseen}; actonce where tells its story.")
     execution = history.find_execution(stack, letter.execution_name)
     status = execution.status if execution is not None else None

@@ -14,7 +14,7 @@ from actonce.messages.own_effects import (
     DynamoDbEffects,
     EffectStore,
     FileEffects,
-    effects_of_stack,
+    find_effect_store,
 )
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
@@ -69,7 +69,7 @@ class EffectsPlace:
         """
         if self.effects_table is not None and self.effects_file is not None:
             raise WrongUse("--effects-table and --effects-file exclude each other: leave one out.")
-        of_stack = effects_of_stack(stack)
+        of_stack = find_effect_store(stack)
         if self.effects_table is not None:
             named = self._attributes(Attributes())
             return DynamoDbEffects(stack.dynamodb, self.effects_table, named, tables=stack.tables)

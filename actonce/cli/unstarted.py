@@ -19,8 +19,8 @@ from actonce.messages.unstarted import (
     REASONS,
     Unstarted,
     find_by_message_id,
+    find_first_execution,
     list_unstarted,
-    started_first,
 )
 from actonce.operate.discarding import BulkDiscard
 from actonce.operate.sending_back import BulkSendBack
@@ -117,7 +117,7 @@ def show(
             f"list{stack.options}"
         )
     firsts = {
-        one.message_id: started_first(stack, one.message_id)
+        one.message_id: find_first_execution(stack, one.message_id)
         for one in found
         if one.is_conflict and one.message_id is not None
     }

@@ -9,7 +9,7 @@ from typing import TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.doctor.facts import Alarms, Effects, Facts, Feed, Function, Missing, Queue, Unreadable
-from actonce.messages.own_effects import DynamoDbEffects, effects_of_stack
+from actonce.messages.own_effects import DynamoDbEffects, find_effect_store
 from actonce.queues.queue_state import find_pause
 from actonce.stack.aws_errors import is_missing
 from actonce.stack.clients import Aws, Stack, resources_of
@@ -33,7 +33,7 @@ def look(stack: Stack, now: datetime) -> Facts:
     effect, find = stack.outputs.get("EffectFunctionArn"), stack.find_function
     requests = _or_missing(lambda: _queue(stack, stack.requests_queue))
     dead_letters = _or_missing(lambda: _queue(stack, stack.dead_letter_queue))
-    effects = effects_of_stack(stack)
+    effects = find_effect_store(stack)
     return Facts(
         stack=stack.display_name,
         parameters=given,

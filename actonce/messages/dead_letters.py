@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from actonce.messages.filters import Entry, EntryFilter, Listing, excerpt
-from actonce.messages.history import ENDED_UNDECIDED, HASHED_NAME_PREFIX, ended_undecided
+from actonce.messages.history import ENDED_UNDECIDED, HASHED_NAME_PREFIX, find_ended_undecided
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
@@ -157,7 +157,7 @@ def of_each_message(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
     return newest_first[::-1]
 
 
-def letter_of(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | None:
+def find_letter(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | None:
     """A letter of a message, whole, with its other ones as older; None: it was not read.
 
     A name that looks like an execution's is taken for one: a producer may send the same text as
@@ -217,7 +217,7 @@ def list_dead_letters(
             matching.add(letter.entry)
         letters.append(replace(letter, queued=replace(queued, body=""), message=None, source=None))
     newest = of_each_message(letters)
-    ends = ended_undecided(stack, {arn for one in newest if (arn := one.execution_arn)})
+    ends = find_ended_undecided(stack, {arn for one in newest if (arn := one.execution_arn)})
     for number, one in enumerate(newest):
         status, at = ends.get(str(one.execution_arn), (None, None))
         # Not of a letter that was posted since: both times are Step Functions' own.
@@ -251,7 +251,7 @@ def is_of_last(letter: DeadLetter, waits: Sequence["DecisionWait"]) -> bool:
     return letter.posted_at > timestamp(before.answered_at or before.posted_at)
 
 
-def none_seen(message_id: str, in_flight_elsewhere: int) -> str:
+def describe_missing_letter(message_id: str, in_flight_elsewhere: int) -> str:
     """What to say where no letter of a message was found, without a full stop.
 
     Args:

@@ -81,7 +81,7 @@ class Facts:
         return self.entered in AFTER_DECISION
 
 
-def facts_of(story: Story, letter: DeadLetter | None = None) -> Facts:
+def gather_facts(story: Story, letter: DeadLetter | None = None) -> Facts:
     """The facts of a message.
 
     Args:

@@ -134,7 +134,7 @@ class Group:
         }
 
 
-def grouped(entries: Iterable[Entry]) -> list[Group]:
+def group_entries(entries: Iterable[Entry]) -> list[Group]:
     """The groups of entries, the largest first."""
     kinds: dict[tuple[str, ...], list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.since):

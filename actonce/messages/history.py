@@ -158,7 +158,7 @@ def find_execution_of(stack: Stack, message_id: str) -> Execution | None:
     return find_execution(stack, execution_name(message_id))
 
 
-def ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, tuple[str, datetime]]:
+def find_ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, tuple[str, datetime]]:
     """Which of these executions ended before anybody had decided, how and when: nothing waits.
 
     Of each status the newest are read, 1,000 or twice as many as these. Where they may not be, none

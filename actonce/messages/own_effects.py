@@ -257,7 +257,7 @@ class DynamoDbEffects(EffectStore):
         return _read(fields, named, effect_id_of(keys, named.key))
 
 
-def effects_of_stack(stack: Stack) -> DynamoDbEffects | None:
+def find_effect_store(stack: Stack) -> DynamoDbEffects | None:
     """The effects table that the stack's outputs name; None: they name none."""
     if "EffectsTableName" not in stack.outputs:
         return None

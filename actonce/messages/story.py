@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
-from actonce.messages.own_effects import EffectStore, deserialize, effects_of_stack, from_dynamodb
+from actonce.messages.own_effects import EffectStore, deserialize, find_effect_store, from_dynamodb
 from actonce.messages.unstarted import Unstarted, find_by_message_id
 from actonce.queues.scan import QueueReader
 from actonce.stack.aws_errors import error_text
@@ -207,7 +207,7 @@ def read_story(
         Failed, ClientError, BotoCoreError: a part could not be read, and no other knows the
             message.
     """
-    effect_store = effect_store or effects_of_stack(stack)
+    effect_store = effect_store or find_effect_store(stack)
     errors: dict[Part, _ReadError] = {}
     execution = _read(errors, "execution", lambda: history.find_execution_of(stack, message_id))
     if execution is not None:

@@ -7,9 +7,9 @@ from typing import Any, Final
 from actonce.messages.advice import Advice, advise
 from actonce.messages.arguments import command
 from actonce.messages.dead_letters import DeadLetter
-from actonce.messages.facts import facts_of
+from actonce.messages.facts import gather_facts
 from actonce.messages.filters import Entry
-from actonce.messages.own_effects import EffectStore, effects_of_stack
+from actonce.messages.own_effects import EffectStore, find_effect_store
 from actonce.messages.sentences import describe, describe_conflicts
 from actonce.messages.states import STATES, StateName
 from actonce.messages.story import Part, Story, UnstartedScan
@@ -64,7 +64,7 @@ def summarize(
         differs_beside: whether the page shows beside it what differs in a conflict, so that no
             command is named for that.
     """
-    facts, execution, row = facts_of(story, letter), story.execution, story.row or {}
+    facts, execution, row = gather_facts(story, letter), story.execution, story.row or {}
     advice, conflicts = advise(facts), describe_conflicts(story)
     if any(entry.is_conflict for entry in story.unstarted):
         remedy = _REMEDY
@@ -109,7 +109,7 @@ def advice_on(
         differs_beside: see `summarize`.
     """
     letter = entry if isinstance(entry, DeadLetter) else None
-    effect_store = effect_store or effects_of_stack(stack)
+    effect_store = effect_store or find_effect_store(stack)
     is_unknown = letter is not None and not letter.nothing_happened
     unstarted = [entry] if isinstance(entry, Unstarted) else []
     story = Story(

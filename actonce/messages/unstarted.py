@@ -180,7 +180,7 @@ def find_by_message_id(queue: QueueReader, reader: MessageReader, name: str) -> 
     return sorted((entry for entry in read if entry.is_named(name)), key=lambda entry: entry.since)
 
 
-def started_first(stack: Stack, message_id: str) -> Execution | str:
+def find_first_execution(stack: Stack, message_id: str) -> Execution | str:
     """The execution of a conflict's id; or a sentence on why its content cannot be compared."""
     if stack.ledger_table is not None:
         return "A ledger and a lease keep no content, so what came first cannot be compared."

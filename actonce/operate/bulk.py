@@ -200,20 +200,20 @@ class Bulk(ABC, Generic[E]):
 
     def _act(self, mine: Sequence[Queued]) -> None:
         """Act and delete; messages that were not acted on stay missing."""
-        go: list[Queued] = []
+        done: list[Queued] = []
         try:
-            for queued, goes in self._batch(mine):
+            for queued, deletes in self._batch(mine):
                 with self._lock:
                     self._missing.discard(queued.sqs_message_id)
-                if goes:
-                    go.append(queued)
+                if deletes:
+                    done.append(queued)
         except BaseException:
             self.stop()
             raise
         finally:
-            kept = {message.sqs_message_id for message in go}
+            kept = {message.sqs_message_id for message in done}
             try:
-                kept = self._through_throttling(lambda: self._reader.delete(go))
+                kept = self._through_throttling(lambda: self._reader.delete(done))
             finally:
                 self._could_not_delete(kept)
 

@@ -22,7 +22,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.own_effects import EffectStore, effects_of_stack
+from actonce.messages.own_effects import EffectStore, find_effect_store
 from actonce.records.day_files import (
     DayFiles,
     day_folder,
@@ -404,7 +404,7 @@ class _Run:
 
     def _source(self) -> EffectStore:
         """Where the request, or else the stack, says that the effects are."""
-        source = self.request.effects or effects_of_stack(self.stack)
+        source = self.request.effects or find_effect_store(self.stack)
         if source is None:
             raise Failed(
                 "this stack names no table of effects (EffectsTableName): say where they are "

@@ -13,9 +13,9 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
-from actonce.messages.dead_letters import is_of_last, letter_of
+from actonce.messages.dead_letters import find_letter, is_of_last
 from actonce.messages.filters import EntryFilter
-from actonce.messages.history import ENDED_UNDECIDED, ended_undecided
+from actonce.messages.history import ENDED_UNDECIDED, find_ended_undecided
 from actonce.operate.decisions.answers import DecisionOutcome, DecisionUnconfirmed
 from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision, decisions_on
@@ -285,8 +285,8 @@ def test_a_letter_is_named_by_what_only_its_id_begins_with(
     ]
     queue: Any = SimpleNamespace(messages=lambda: queues, in_flight_elsewhere=0)
     with pytest.raises(WrongUse, match="2 dead letters begin so"):
-        letter_of(queue, "m-1", "12345678")
-    found = letter_of(queue, "m-1", "12345678-0")
+        find_letter(queue, "m-1", "12345678")
+    found = find_letter(queue, "m-1", "12345678-0")
     assert found is not None
     assert (found.entry, [one.entry for one in found.older]) == ("12345678-0", ["12345678-1"])
 
@@ -447,7 +447,7 @@ def test_of_as_many_executions_as_have_a_letter_it_is_known_whether_they_ended(
     for page in ({"executions": []}, *pages, {"executions": []}):
         stepfunctions.add_response("list_executions", page)
     arns = [one["executionArn"] for one in items]
-    assert list(ended_undecided(moto_stack, arns)) == arns
+    assert list(find_ended_undecided(moto_stack, arns)) == arns
 
 
 @pytest.mark.parametrize("operation", ["list_executions", "describe_execution"])

@@ -15,7 +15,7 @@ from actonce.messages import story as stories
 from actonce.messages import unstarted
 from actonce.messages.advice import RULES
 from actonce.messages.arguments import as_argument, message_argument
-from actonce.messages.facts import facts_of
+from actonce.messages.facts import gather_facts
 from actonce.messages.history import Execution, Step
 from actonce.messages.own_effects import DynamoDbEffects
 from actonce.messages.sentences import SENTENCES
@@ -317,7 +317,7 @@ def test_how_each_stands_and_what_to_do_is_told_as_reviewed(snapshot: Snapshot) 
 
 
 def test_every_state_has_a_sentence_and_every_rule_gives_the_advice_of_a_story() -> None:
-    found = [facts_of(told) for told in STORIES.values()]
+    found = [gather_facts(told) for told in STORIES.values()]
     assert SENTENCES.keys() == STATES.keys() == {facts.state for facts in found}
     first = {next((rule for rule in RULES if rule(facts)), None) for facts in found}
     assert [rule.__name__ for rule in RULES if rule not in first] == []

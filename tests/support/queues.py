@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from actonce.messages.dead_letters import DeadLetter, dead_letter, letter_of, list_dead_letters
+from actonce.messages.dead_letters import DeadLetter, dead_letter, find_letter, list_dead_letters
 from actonce.messages.filters import EntryFilter, Listing
 from actonce.messages.unstarted import Unstarted, list_unstarted
 from actonce.operate.decisions.answers import Answer
@@ -92,7 +92,7 @@ def letters(stack: Stack, entry_filter: EntryFilter | None = None) -> Listing[De
 def shown(stack: Stack, message_id: str) -> DeadLetter | None:
     """The letter that `dead-letters show` shows now."""
     with QueueReader(stack.sqs, stack.dead_letter_queue, wait_for_others=0) as queue:
-        return letter_of(queue, message_id)
+        return find_letter(queue, message_id)
 
 
 def decide_shown(stack: Stack, message_id: str, decision: Decision, note: str = "") -> Answer:

@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages import history
-from actonce.messages.dead_letters import DeadLetter, is_of_last, none_seen
+from actonce.messages.dead_letters import DeadLetter, describe_missing_letter, is_of_last
 from actonce.messages.history import Execution
 from actonce.operate.decisions.answers import (
     ANOTHER_SINCE,
@@ -65,7 +65,9 @@ class ByTaskToken:
         """See `Decider`."""
         execution = history.find_execution_of(self._stack, name)
         if execution is None:
-            raise Failed(f"{none_seen(name, in_flight_elsewhere)}. It has no execution.")
+            raise Failed(
+                f"{describe_missing_letter(name, in_flight_elsewhere)}. It has no execution."
+            )
         events = read_events(self._stack.stepfunctions, execution.arn)
         waits = decision_waits(events)
         if execution.status != "RUNNING":

@@ -12,8 +12,8 @@ from actonce.messages.dead_letters import (
     LETTER_CHARACTERS,
     DeadLetter,
     dead_letter,
-    letter_of,
-    none_seen,
+    describe_missing_letter,
+    find_letter,
 )
 from actonce.messages.history import find_execution
 from actonce.operate.bulk import HELD, Bulk
@@ -71,7 +71,7 @@ def decide(
         raise WrongUse(f"--letter {letter}: say {LETTER_CHARACTERS} characters of it at least.")
     by = decider(stack, decision, note)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        found = letter_of(queue, name, letter or "")
+        found = find_letter(queue, name, letter or "")
         try:
             if letter is not None and found is not None:
                 answer = by.answer(found)
@@ -80,7 +80,7 @@ def decide(
             elif decision == "retry" and (found is None or _has_ended(stack, found)):
                 answer = by.retry_without_letter(name, queue.in_flight_elsewhere)
             elif found is None:
-                seen = none_seen(name, queue.in_flight_elsewhere)
+                seen = describe_missing_letter(name, queue.in_flight_elsewhere)
                 raise WrongUse(f"{seen}, and without one that you were shown only retry decides.")
             else:
                 command = command_to_decide(stack.options, found, decision, note)
@@ -172,7 +172,7 @@ class BulkDecision(Bulk[DeadLetter]):
             if letter is None:
                 continue  # it was a letter when it was listed, and SQS changes none
             if letter.entry not in self._ends:
-                yield queued, self._older_goes(letter)
+                yield queued, self._deletes_older(letter)
             elif self._rate_limiter.wait():
                 yield queued, self._decided(letter)
             else:
@@ -186,7 +186,7 @@ class BulkDecision(Bulk[DeadLetter]):
         self._end(letter.entry, answer.end, answer.text, happened=answer.end.happened)
         return answer.end is not DecisionOutcome.NOT_DECIDED and is_closed(self._by, letter)
 
-    def _older_goes(self, letter: DeadLetter) -> bool:
+    def _deletes_older(self, letter: DeadLetter) -> bool:
         """Whether to delete another letter of a message; it was not shown, so nobody decides it."""
         shown = self._listed[letter.entry]
         refusal = why_not(self.stack, self.decision, shown.reason, shown.cause)

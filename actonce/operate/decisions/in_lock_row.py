@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from actonce.messages.dead_letters import DeadLetter, none_seen
+from actonce.messages.dead_letters import DeadLetter, describe_missing_letter
 from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionOutcome
 from actonce.operate.decisions.offered import RETRYING, Decision, why_not
 from actonce.operate.sending_back import attributes_again
@@ -58,7 +58,7 @@ class InLockRow:
 
     def retry_without_letter(self, name: str, in_flight_elsewhere: int) -> Answer:
         """See `Decider`. Only the letter has the message, so nothing can be done."""
-        raise Failed(f"{none_seen(name, in_flight_elsewhere)}.")
+        raise Failed(f"{describe_missing_letter(name, in_flight_elsewhere)}.")
 
     def is_closed(self, letter: DeadLetter) -> bool:
         """See `Decider`. Until the row is complete, the attempt that posted may complete it."""
