@@ -11,15 +11,13 @@ from actonce.console.jobs import Jobs
 from actonce.console.queue_cache import QueueCache, QueueState
 from actonce.console.read_only import make_clients
 from actonce.console.templating import environment
-from actonce.messages.dead_letters import DeadLetter
-from actonce.messages.dead_letters import look as look_at_letters
-from actonce.messages.filters import Listing, Narrowing
-from actonce.messages.message_summary import BROKEN_OFF, REDRIVEN_FOR
+from actonce.messages.dead_letters import DeadLetter, list_dead_letters
+from actonce.messages.filters import EntryFilter, Listing
 from actonce.messages.newest import Newest
-from actonce.messages.own_effects import OwnEffects
+from actonce.messages.own_effects import EffectStore
 from actonce.messages.recent import EndedMessages, Recent, page
-from actonce.messages.unstarted import Unstarted
-from actonce.messages.unstarted import look as look_at_unstarted
+from actonce.messages.states import BROKEN_OFF, REDRIVEN_FOR
+from actonce.messages.unstarted import Unstarted, list_unstarted
 from actonce.operate.status import status
 from actonce.queues.scan import QueueReader, counts
 from actonce.stack.clients import Stack
@@ -52,7 +50,7 @@ REPLACED: Final = (
 )
 """What to say where `Context.is_replaced`; no decision is taken then."""
 
-_EVERYTHING: Final = Narrowing({})
+_EVERYTHING: Final = EntryFilter({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ class Context:
     Args:
         stack: to look at.
         discarded: the folder for files of what is discarded.
-        own: where a team's own effects are.
+        effect_store: where a team's own effects are.
         read_only: whether changes are refused.
         audit: the folder of an audit's results that are of this stack; None: what its daily audit
             left counts.
@@ -97,14 +95,14 @@ class Context:
         stack: Stack,
         discarded: Path,
         *,
-        own: OwnEffects | None = None,
+        effect_store: EffectStore | None = None,
         read_only: bool = False,
         audit: Path | None = None,
         scan_waits: float = 2.0,
         job_waits: float = 15.0,
     ) -> None:
         make_clients(stack.aws, read_only=read_only)
-        self.stack, self.discarded, self.own = stack, discarded, own
+        self.stack, self.discarded, self.effect_store = stack, discarded, effect_store
         self.read_only = read_only
         self.audit = audit
         self.job_waits = job_waits
@@ -151,13 +149,11 @@ class Context:
 
     def _read_letters(self, tell: Callable[[int], None]) -> Listing[DeadLetter]:
         with self._reader(self.stack.dead_letter_queue) as queue:
-            return look_at_letters(self.stack, queue, _EVERYTHING, tell)
+            return list_dead_letters(self.stack, queue, _EVERYTHING, tell)
 
     def _read_unstarted(self, tell: Callable[[int], None]) -> Listing[Unstarted]:
         with self._reader(self.stack.unstarted_queue) as queue:
-            return look_at_unstarted(
-                queue, message_reader(self.stack), _EVERYTHING, tell, whole=True
-            )
+            return list_unstarted(queue, message_reader(self.stack), _EVERYTHING, tell, whole=True)
 
     def _stopped(self) -> StoppedMessages:
         if self.has_rows:

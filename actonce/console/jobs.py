@@ -45,7 +45,7 @@ class Progress:
         return self.state == "ended"
 
     @property
-    def counted(self) -> Mapping[str, int]:
+    def results_by_end(self) -> Mapping[str, int]:
         """How many ended how."""
         return Counter(one.end for one in self.outcomes)
 

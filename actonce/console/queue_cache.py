@@ -46,7 +46,7 @@ class QueueListing(Listing[E]):
     @property
     def messages(self) -> int:
         """How many messages of the queue it accounts for."""
-        return len(self.entries) + self.beside + self.held_elsewhere
+        return len(self.entries) + self.unrecognized + self.in_flight_elsewhere
 
     @property
     def is_old(self) -> bool:
@@ -76,7 +76,7 @@ class QueueState(Generic[E]):
         """
         if self.latest is None or self.reading is not None or self.error is not None:
             return False
-        is_whole = not self.latest.held_elsewhere and self.latest.messages == count
+        is_whole = not self.latest.in_flight_elsewhere and self.latest.messages == count
         return is_whole and not self.latest.is_old
 
 

@@ -16,9 +16,10 @@ from markupsafe import Markup, escape
 from actonce.messages import dead_letters, unstarted
 from actonce.messages.filters import age, lasted, reason_in_words
 from actonce.messages.history import short_cause
-from actonce.messages.message_summary import STATES, in_utc
+from actonce.messages.states import STATES
 from actonce.terminal.error_names import in_words
 from actonce.terminal.visible import json_text, visible
+from actonce.terminal.words import in_utc
 from actonce_core import strict_json
 from actonce_core.records import timestamp
 
@@ -39,9 +40,9 @@ TERMS: Final[Mapping[str, str]] = {
 }
 """The words of this domain, for readers who do not know them yet."""
 
-MEANINGS: Final[Mapping[str, str]] = {
+EXPLANATIONS: Final[Mapping[str, str]] = {
     str(name): f"{told[0].upper()}{told[1:]}."
-    for name, told in {**dead_letters.MEANINGS, **unstarted.MEANINGS}.items()
+    for name, told in {**dead_letters.EXPLANATIONS, **unstarted.EXPLANATIONS}.items()
 }
 """What each reason means, in a sentence."""
 
@@ -73,7 +74,7 @@ def environment(shared: Mapping[str, Any]) -> Environment:
         "reason": _reason,
         "time": _time,
     }
-    made.globals |= {"address": address, "meanings": MEANINGS, "states": STATES}
+    made.globals |= {"address": address, "meanings": EXPLANATIONS, "states": STATES}
     made.globals |= {"term": term, "terms": TERMS, **shared}
     return made
 
@@ -139,9 +140,9 @@ def term(name: str, shown: str = "") -> Markup:
 
 def _reason(name: str) -> Markup:
     """Why a message waits for a decision, or was not started, explained on hover."""
-    if name not in MEANINGS:
+    if name not in EXPLANATIONS:
         return escape(visible(name) or "(none)")
-    return Markup('<abbr title="{}">{}</abbr>').format(MEANINGS[name], reason_in_words(name))
+    return Markup('<abbr title="{}">{}</abbr>').format(EXPLANATIONS[name], reason_in_words(name))
 
 
 def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:

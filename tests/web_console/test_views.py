@@ -23,7 +23,7 @@ from actonce.console.views import message
 from actonce.messages import dead_letters as letters
 from actonce.messages import unstarted as deliveries
 from actonce.messages.filters import Listing
-from actonce.operate.pausing import Feed
+from actonce.operate.pausing import EventSourceMapping
 from actonce.operate.status import Count, Executions, Status
 from actonce.queues.queue_state import Depth, Pause
 from actonce.stack.clients import Aws, Stack
@@ -121,7 +121,7 @@ def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
     templates = console(ledger, reads=False).context.templates
     template = templates.get_template("stack.html.j2")
     pause = Pause("2026-01-31T09:30:00.000Z", "me", "")
-    on, off = ((Feed("1", "starter", state),) for state in ("Enabled", "Disabled"))
+    on, off = ((EventSourceMapping("1", "starter", state),) for state in ("Enabled", "Disabled"))
     empty, some = Depth(0, 0, 0, None), Depth(3, 0, 0, 60)
     queues = dict.fromkeys(("requests", "unstarted", "dead_letters"), empty)
     outage = Executions(Count(0), Count(60), Count(0))
@@ -166,7 +166,7 @@ def test_before_a_group_is_decided_all_of_it_can_be_seen_however_often_it_is_rea
     assert shown == [f"m-{number:02}" for number in range(51)]
     assert client.post("/dead-letters/decide", **first.fields, note="why").status == 303
     client.finish()  # else it goes on in the next test
-    assert sum(client.context.jobs.all()[0].progress().counted.values()) == 51
+    assert sum(client.context.jobs.all()[0].progress().results_by_end.values()) == 51
 
 
 ODD = "It's; `odd` $x"
@@ -250,7 +250,7 @@ def test_every_word_of_the_domain_and_every_reason_is_explained(
     page = html.unescape(console(ledger).get("/").text)
     for meaning in TERMS.values():
         assert meaning in page
-    for meaning in (letters.MEANINGS["rejected"], deliveries.MEANINGS["not_json"]):
+    for meaning in (letters.EXPLANATIONS["rejected"], deliveries.EXPLANATIONS["not_json"]):
         assert f'title="{meaning[0].upper()}{meaning[1:]}."' in page
 
 

@@ -9,8 +9,8 @@ from actonce.console.answers import ViewRequest, elsewhere, page
 from actonce.console.context import QUEUES, REPLACED, Context, QueueName
 from actonce.console.queue_cache import A_MOMENT
 from actonce.console.templating import address
-from actonce.messages.filters import grouped
-from actonce.messages.message_summary import as_argument
+from actonce.messages.arguments import as_argument
+from actonce.messages.filters import group_entries
 
 
 def first(context: Context, _: ViewRequest) -> Response:
@@ -70,7 +70,7 @@ def _waiting(context: Context) -> dict[str, Any]:
 def _queue(context: Context, name: QueueName) -> dict[str, Any]:
     state, count = context.refresh(name), context.count(name)
     latest = state.latest
-    groups = [] if latest is None else grouped(latest.entries)
+    groups = [] if latest is None else group_entries(latest.entries)
     return {
         "path": name.replace("_", "-"),
         "count": count,

@@ -14,19 +14,14 @@ from actonce.console.queue_cache import Shown
 from actonce.console.views.dead_letters import DECISIONS
 from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
+from actonce.messages.arguments import command_to_decide, message_argument
 from actonce.messages.dead_letters import DeadLetter, is_of_last
 from actonce.messages.difference import Difference, difference
-from actonce.messages.message_summary import (
-    WAITING,
-    Summary,
-    command_to_decide,
-    failure_of,
-    message_argument,
-    seen_nowhere,
-    summarize,
-    waits_for_decision,
-)
+from actonce.messages.facts import failure_of
+from actonce.messages.not_found import not_found_sentences
+from actonce.messages.states import WAITING, state_of
 from actonce.messages.story import Story, UnstartedScan, read_story, with_log
+from actonce.messages.summary import Summary, summarize
 from actonce.messages.unstarted import Unstarted
 from actonce.operate.decisions.offered import decisions_on
 from actonce.stack.aws_errors import error_text
@@ -95,8 +90,10 @@ def _story(context: Context, request: ViewRequest) -> Story:
     latest = context.refresh("unstarted").latest
     seen = UnstartedScan()
     if latest is not None:
-        seen = UnstartedScan(latest.entries, latest.held_elsewhere, latest.at)
-    return read_story(context.stack, request.message_id, context.own, log=False, unstarted=seen)
+        seen = UnstartedScan(latest.entries, latest.in_flight_elsewhere, latest.at)
+    return read_story(
+        context.stack, request.message_id, context.effect_store, log=False, unstarted=seen
+    )
 
 
 def _page(context: Context, template: str, request: ViewRequest, story: Story) -> Response:
@@ -121,12 +118,12 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
         "unseen": None
         if story.is_known
         else [
-            *seen_nowhere(context.stack, story),
+            *not_found_sentences(context.stack, story),
             how_far_read("UnstartedQueue", context.unstarted.state()),
         ],
     }
     if story.is_known:
-        form = _form(context, story) if waits_for_decision(story) else None
+        form = _form(context, story) if state_of(story) == WAITING else None
         letter = form and form[1]
         summary = summarize(story, letter, differs_beside=True)
         values |= {
@@ -209,7 +206,7 @@ def _form(context: Context, story: Story) -> Form | None:
         return None
     found = next((one for one in latest.entries if is_it(one)), None)
     if found is None:
-        form = context.letters.form_alone(is_it) if latest.held_elsewhere else None
+        form = context.letters.form_alone(is_it) if latest.in_flight_elsewhere else None
         return form and (form[0], form[1].entries[0], form[1].at)
     form = context.letters.form_alone(lambda one: one.entry == found.entry)
     key = form[0] if form else context.letters.open_form(Shown([found], latest.at))
@@ -222,7 +219,7 @@ def _every(context: Context, story: Story, looks: int) -> int | None:
     Args:
         looks: how often the page has looked so far by itself.
     """
-    if waits_for_decision(story):
+    if state_of(story) == WAITING:
         is_read = context.letters.state().reading is None
         return _WHILE_IT_WAITS if is_read else _WHILE_IT_RUNS
     if story.execution is not None:

@@ -16,10 +16,12 @@ from actonce.console.answers import Refused, ViewRequest, elsewhere, page
 from actonce.console.context import REPLACED, Context, QueueName
 from actonce.console.queue_cache import QueueState, Shown
 from actonce.console.templating import action_name, address
+from actonce.messages.advice import Advice
 from actonce.messages.filters import E, Listing
-from actonce.messages.message_summary import Advice, advice_on, in_utc
+from actonce.messages.summary import advice_on
 from actonce.operate.bulk import Bulk
 from actonce.terminal.visible import visible
+from actonce.terminal.words import in_utc
 from actonce_core.records import timestamp
 
 PAGE = 50
@@ -103,7 +105,7 @@ class QueueView(Generic[E]):
             counts=context.counts.get(),
             is_sure=state.is_sure(count) and not context.is_replaced.get().value,
             chosen=chosen,
-            advice=advice.said,
+            advice=advice.text,
             page=page_of(chosen, request.number("page")),
             page_link=lambda to: address(self.path, page=to, **kind),
             actions=self.offered(context, chosen, advice),
@@ -133,7 +135,7 @@ class QueueView(Generic[E]):
             counted=self._counted(shown.entries),
             chosen=shown.entries,
             gone=max(0, gone),
-            advice=self._advice(context, kind, shown.entries).said,
+            advice=self._advice(context, kind, shown.entries).text,
             at=shown.at,
             kind=kind,
             key=key,
@@ -165,7 +167,7 @@ class QueueView(Generic[E]):
             f"{action_name(action)} {self._counted(shown.entries)}",
             self._command(context, shown, action, note),
             len(shown.entries),
-            self.task(context, Listing(shown.entries, held_elsewhere=0), action, note),
+            self.task(context, Listing(shown.entries, in_flight_elsewhere=0), action, note),
         )
         forms.pop(key, None)
         return elsewhere(request, f"/jobs/{job.number}")
@@ -189,7 +191,7 @@ class QueueView(Generic[E]):
         """The advice on the first of a kind; different kinds need different things."""
         if not chosen or not kind:
             return Advice(None)
-        return advice_on(context.stack, chosen[0], context.own, differs_beside=True)
+        return advice_on(context.stack, chosen[0], context.effect_store, differs_beside=True)
 
     def wants_note(self, action: str) -> bool:
         """Whether the action needs a note."""
@@ -244,7 +246,7 @@ class QueueView(Generic[E]):
                 410,
                 self.path,
             )
-        is_whole = ticked is None and not listing.held_elsewhere
+        is_whole = ticked is None and not listing.in_flight_elsewhere
         return Shown(chosen, listing.at, kind if is_whole else None)
 
 
@@ -258,8 +260,10 @@ def how_far_read(queue: str, state: QueueState[Any]) -> str:
     told = f"{queue} has not been read yet."
     if state.latest is not None:
         told = f"{queue} was read at {in_utc(state.latest.at)}."
-        if state.latest.held_elsewhere:
-            told += f" Another reader held {state.latest.held_elsewhere:,} more of its messages."
+        if state.latest.in_flight_elsewhere:
+            told += (
+                f" Another reader held {state.latest.in_flight_elsewhere:,} more of its messages."
+            )
     if state.reading is not None:
         told += " It is being read now."
     if state.error is not None:
