@@ -69,7 +69,7 @@ class Deployment:
 
     @functools.cached_property
     def calls(self) -> list[Call]:
-        recorded = recorded_calls.read(RECORDED.read_text())[self.recording]
+        recorded = recorded_calls.read(RECORDED.read_text(), self.recording)
         calls = [*recorded, *documented_calls.by_aws_itself(self.resources)]
         key = self.parameters.get("KmsKeyArn", "")
         return [*calls, *documented_calls.of_keys(calls, self.resources, key)]

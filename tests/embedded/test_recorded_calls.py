@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from actonce.embedded.injected.failing_services import write_rules
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
-from tests import java
+from tests import java, template
 from tests.embedded import command_line
 from tests.embedded.homes import home
 from tests.embedded.waiting import wait_for_execution, wait_until
@@ -182,11 +183,18 @@ def make_theirs(stack: Stack) -> dict[str, str]:
     return {"EffectFunctionArn": arn, "FindFunctionArn": arn}
 
 
+def policies_of(file: Path) -> list[dict[str, Any]]:
+    return list(template.statements(template.load(file)))
+
+
 def test_the_calls_are_as_recorded(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
     with recording(tmp_path_factory, monkeypatch, audited=True) as made:
         made.deploy("audited", AuditEvery="15 minutes")
+        built = [*map(policies_of, made.paths.build.rglob("template.yaml"))]
+        for judged in ("template.yaml", "alarms.yaml", "records.yaml", "audit.yaml"):
+            assert policies_of(PROJECT / judged) in built
         made.walk()
         audit(made)
         calls = made.calls

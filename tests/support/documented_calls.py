@@ -4,12 +4,13 @@ The embedded AWS asks nobody for any of it. A resource of a template brings the 
 each kind has the page that says so, below https://docs.aws.amazon.com/.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tests.support.policies import ACCOUNT, REGION, Call, Made
 
 Calls = Iterator[Call]
-_OWN = (("aws:SourceAccount", ACCOUNT),)
+_OWN = json.dumps({"aws:SourceAccount": ACCOUNT})
 
 LOG_DELIVERIES = (
     "CreateLogDelivery GetLogDelivery UpdateLogDelivery DeleteLogDelivery ListLogDeliveries "
@@ -18,11 +19,10 @@ LOG_DELIVERIES = (
 SEGMENTS = "PutTraceSegments PutTelemetryRecords"
 
 
-def _each(path: str, caller: str, service: str, actions: str, *on: str, **keys: str) -> Calls:
-    context = tuple((name.replace("__", ":"), value) for name, value in keys.items())
+def _each(path: str, caller: str, service: str, actions: str, *on: str, keys: str = "{}") -> Calls:
     for action in actions.split():
         for resource in on:
-            yield Call(caller, f"{service}:{action}", resource, path, context)
+            yield Call(caller, f"{service}:{action}", resource, path, keys)
 
 
 def _assumed(path: str, service: str, role: str) -> Calls:
@@ -201,6 +201,6 @@ def of_keys(calls: Iterable[Call], resources: Sequence[Made], key: str) -> Calls
         service = call.action.partition(":")[0]
         used = key or (next(iter(topics), "") if service == "sns" else "")
         if used and call.is_by_role and not call.refused:
-            via = {"kms__ViaService": f"{service}.{REGION}.amazonaws.com"}
+            via = json.dumps({"kms:ViaService": f"{service}.{REGION}.amazonaws.com"})
             path = f"{call.path}, {service} asks the key"
-            yield from _each(path, call.caller, "kms", _USES.get(call.action, ""), used, **via)
+            yield from _each(path, call.caller, "kms", _USES.get(call.action, ""), used, keys=via)

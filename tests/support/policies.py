@@ -4,6 +4,7 @@ What CloudFormation would make has its logical id for a name, whatever stack it 
 calls of `calls.txt` and the policies speak of the same ARNs.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,8 +64,8 @@ class Call:
 
     Attributes:
         caller: a role, a service (`lambda.amazonaws.com`), or the account (its number).
-        context: condition keys; several values are a tuple.
         path: where it comes from.
+        keys: condition keys, in JSON.
         tls: whether it was made over TLS.
         refused: it must not be allowed.
     """
@@ -73,7 +74,7 @@ class Call:
     action: str
     resource: str
     path: str
-    context: tuple[tuple[str, str | tuple[str, ...]], ...] = ()
+    keys: str = "{}"
     tls: bool = True
     refused: bool = False
 
@@ -82,8 +83,7 @@ class Call:
         return "." not in self.caller and self.caller != ACCOUNT
 
     def __str__(self) -> str:
-        keys = ", ".join(f"{key} {value}" for key, value in self.context)
-        return f"{self.path}: {self.caller} {self.action} on {self.resource} {keys}".rstrip()
+        return f"{self.path}: {self.caller} {self.action} on {self.resource} {self.keys}"
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,7 @@ class Statement:
             resource_arn=call.resource,
             region=REGION,
             secure_transport=call.tls,
-            service_context={
-                key.lower(): list(one) if isinstance(one, tuple) else one
-                for key, one in call.context
-            },
+            service_context={k.lower(): one for k, one in json.loads(call.keys).items()},
         )
         return bool(iam.evaluate(asked, [[self.parsed]]).decision == self.parsed.effect)
 
@@ -175,7 +172,7 @@ def statements(resources: Sequence[Made]) -> Iterator[Statement]:
             for policy in properties.get("Policies", ()):
                 yield from _of(one, policy["PolicyDocument"], (one.name,))
             yield from _of(one, properties["AssumeRolePolicyDocument"], (), one.arn)
-        elif one.kind == "AWS::IAM::Policy":
+        elif one.kind in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
             yield from _of(one, properties["PolicyDocument"], tuple(properties["Roles"]))
         elif one.kind == "AWS::KMS::Key":
             yield from _of(one, properties["KeyPolicy"], (), one.arn)

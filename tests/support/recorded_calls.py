@@ -14,8 +14,6 @@ from tests.support.policies import ACCOUNT, REGION, Call
 _HERE = f"{REGION}:{ACCOUNT}"
 _FOLDER = Path(__file__).with_name("recorder")
 
-_COMPACT = (",", ":")
-
 # MiniStack makes up actions; IAM has one for a call and for a batch of them.
 _BATCH = re.compile(r"(?<=^sqs:)(\w+)Batch$")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -46,30 +44,26 @@ def logical_ids(stack: Stack, name: str) -> dict[str, str]:
 
 
 def of_lines(lines: Iterable[str], path: str, ids: Mapping[str, str]) -> Iterator[Call]:
-    """The calls of a path, with the names of `policies`; none is told twice."""
-    told: dict[Call, None] = {}
+    """The calls of a path, with the names of `policies`."""
     for line in lines:
         for made_up, id_ in ids.items():
             line = line.replace(made_up, id_)  # noqa: PLW2901
-        line = _MADE_UP.sub("any", _DAY.sub("2026-01-31", line))  # noqa: PLW2901
-        noted = json.loads(line)
+        noted = json.loads(_MADE_UP.sub("any", _DAY.sub("2026-01-31", line)))
         if "role" in noted:
-            keys = tuple(
-                (name, tuple(sorted({*value})) if isinstance(value, list) else str(value))
-                for name, value in sorted(noted["context"].items())
+            keys = {
+                name: sorted({*value}) if isinstance(value, list) else value
+                for name, value in noted["context"].items()
                 if not name.startswith("dynamodb:")  # no policy looks into items
-            )
+            }
             action = _BATCH.sub(r"\1", noted["action"])
-            told[Call(noted["role"], action, noted["resource"], path, keys)] = None
+            yield Call(noted["role"], action, noted["resource"], path, json.dumps(keys))
         else:
             role = f"{noted['machine'].rpartition(':')[2]}Role"
-            for action, resource, context in asked_by(noted["integration"], noted["arguments"]):
-                where = f"{path}, {noted['state']}"
-                told[Call(role, action, resource, where, tuple(context.items()))] = None
-    yield from told
+            for action, resource, keys in asked_by(noted["integration"], noted["arguments"]):
+                yield Call(role, action, resource, f"{path}, {noted['state']}", json.dumps(keys))
 
 
-_Asked = tuple[str, str, dict[str, str | tuple[str, ...]]]
+_Asked = tuple[str, str, dict[str, Any]]
 
 
 def asked_by(integration: str, said: Mapping[str, Any]) -> list[_Asked]:
@@ -88,7 +82,7 @@ def asked_by(integration: str, said: Mapping[str, Any]) -> list[_Asked]:
         queue = said["QueueUrl"].rpartition("/")[2]
         return [("sqs:SendMessage", f"arn:aws:sqs:{_HERE}:{queue}", {})]
     if name == "events:putEvents":
-        sources = tuple({entry["Source"]: None for entry in said["Entries"]})
+        sources = sorted({entry["Source"] for entry in said["Entries"]})
         bus = f"arn:aws:events:{_HERE}:event-bus/default"
         return [("events:PutEvents", bus, {"events:source": sources})]
     if name == "sns:publish":
@@ -109,7 +103,6 @@ def asked_by(integration: str, said: Mapping[str, Any]) -> list[_Asked]:
         return [("dynamodb:DescribeExport", said["ExportArn"], {})]
     assert name == "emr-serverless:startJobRun.sync", f"{name}: say here what it asks for"
     application = f"arn:aws:emr-serverless:{_HERE}:/applications/{said['ApplicationId']}"
-    passed: dict[str, str | tuple[str, ...]]
     passed = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
     rule = f"arn:aws:events:{_HERE}:rule/StepFunctionsGetEventsForEMRServerlessJobRule"
     return [
@@ -122,33 +115,21 @@ def asked_by(integration: str, said: Mapping[str, Any]) -> list[_Asked]:
 
 
 def written(calls: Mapping[str, Iterable[Call]]) -> str:
-    """The calls of each deployment, below the path on which they are first made."""
-    lines = []
+    """The calls of each deployment, a line each, with the path on which it is first made."""
+    first: dict[tuple[str, ...], str] = {}
     for deployment, its in calls.items():
-        lines.append(deployment)
-        first: dict[tuple[Any, ...], str] = {}
         for call in its:
-            keys = (f"{key}={json.dumps(it, separators=_COMPACT)}" for key, it in call.context)
-            first.setdefault((call.caller, call.action, call.resource, *keys), call.path)
-        for path in dict.fromkeys(first.values()):
-            lines.append(f"    {path}")
-            told = sorted(words for words, where in first.items() if where == path)
-            lines += (f"        {' '.join(words)}" for words in told)
-    return "\n".join(lines) + "\n"
+            what = (deployment, call.caller, call.action, call.resource, call.keys)
+            first.setdefault(what, call.path)
+    lines = ((what[0], path, *what[1:]) for what, path in first.items())
+    return "".join(f"{' | '.join(line)}\n" for line in sorted(lines))
 
 
-def read(text: str) -> dict[str, list[Call]]:
-    """What `written` wrote."""
-    calls: dict[str, list[Call]] = {}
-    for line in text.splitlines():
-        depth, words = len(line) - len(line.lstrip()), line.split()
-        if depth == 0:
-            its = calls.setdefault(line, [])
-        elif depth == 4:
-            path = line.strip()
-        else:
-            pairs = (word.partition("=") for word in words[3:])
-            values = ((key, json.loads(value)) for key, _, value in pairs)
-            keys = tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in values)
-            its.append(Call(words[0], words[1], words[2], path, keys))
-    return calls
+def read(text: str, deployment: str) -> list[Call]:
+    """A deployment's calls of what `written` wrote."""
+    lines = (line.split(" | ") for line in text.splitlines())
+    return [
+        Call(caller, action, resource, path, keys)
+        for its, path, caller, action, resource, keys in lines
+        if its == deployment
+    ]
