@@ -133,9 +133,9 @@ def test_a_call_that_nothing_allows_is_told_with_its_path_and_the_statement_that
     queue = arn("AWS::SQS::Queue", "RequestsQueue")
     assert [line.partition(" on ")[0] for line in told] == [
         "a delivery fails: StarterRole sqs:ChangeMessageVisibility",
-        "the event source mapping polls: StarterRole sqs:ReceiveMessage",
-        "the event source mapping polls: StarterRole sqs:DeleteMessage",
-        "the event source mapping polls: StarterRole sqs:GetQueueAttributes",
+        "Lambda polls, runs, logs and traces: StarterRole sqs:ReceiveMessage",
+        "Lambda polls, runs, logs and traces: StarterRole sqs:DeleteMessage",
+        "Lambda polls, runs, logs and traces: StarterRole sqs:GetQueueAttributes",
     ]
     said = {"Effect": "Allow", "Action": "sqs:ChangeMessageVisibility", "Resource": queue}
     assert told[0].endswith(f"StarterRole lacks {said}")

@@ -13,26 +13,24 @@ Calls = Iterator[Call]
 _OWN = json.dumps({"aws:SourceAccount": ACCOUNT})
 
 LOG_DELIVERIES = (
-    "CreateLogDelivery GetLogDelivery UpdateLogDelivery DeleteLogDelivery ListLogDeliveries "
+    "logs:CreateLogDelivery GetLogDelivery UpdateLogDelivery DeleteLogDelivery ListLogDeliveries "
     "PutResourcePolicy DescribeResourcePolicies DescribeLogGroups"
 )
-SEGMENTS = "PutTraceSegments PutTelemetryRecords"
 
 
-def _each(path: str, caller: str, service: str, actions: str, *on: str, keys: str = "{}") -> Calls:
-    for action in actions.split():
+def _each(path: str, caller: str, actions: str, *on: str, keys: str = "{}") -> Calls:
+    """`actions`: such as "s3:GetObject PutObject"."""
+    service, _, names = actions.partition(":")
+    for action in names.split():
         for resource in on:
             yield Call(caller, f"{service}:{action}", resource, path, keys)
 
 
-def _assumed(path: str, service: str, role: str) -> Calls:
-    # lambda/latest/dg/lambda-intro-execution-role.html names no key for the trust; all others
-    # are asked for the account by ...#cross-service-confused-deputy-prevention of their guides.
+def _in_name_of(role: str, service: str, path: str, *asked: tuple[str, ...]) -> Calls:
+    """What a service asks for when it has taken a role, for the account whose role it is."""
     yield Call(f"{service}.amazonaws.com", "sts:AssumeRole", role, path, _OWN)
-
-
-def _name(arn: str) -> str:
-    return arn.rpartition("/")[2]
+    for actions, *on in asked:
+        yield from _each(path, role.rpartition("/")[2], actions, *on)
 
 
 def _streams(group: str) -> str:
@@ -43,97 +41,113 @@ def _streams(group: str) -> str:
 
 def _function(one: Made) -> Calls:
     """lambda/latest/dg/: monitoring-cloudwatchlogs.html, services-xray.html, services-sqs.html."""
-    role = _name(one.properties["Role"])
-    yield from _assumed("Lambda starts the function", "lambda", one.properties["Role"])
-    log = _streams(one.properties["LoggingConfig"]["LogGroup"])
-    yield from _each("Lambda writes its log", role, "logs", "CreateLogStream PutLogEvents", log)
-    yield from _each("Lambda writes its trace", role, "xray", SEGMENTS, "*")
-    for event in one.properties.get("Events", {}).values():
-        taken = "ReceiveMessage DeleteMessage GetQueueAttributes"
-        queue = event["Properties"]["Queue"]
-        yield from _each("the event source mapping polls", role, "sqs", taken, queue)
+    events = one.properties.get("Events", {}).values()
+    yield from _in_name_of(
+        one.properties["Role"],
+        "lambda",
+        "Lambda polls, runs, logs and traces",
+        (
+            "sqs:ReceiveMessage DeleteMessage GetQueueAttributes",
+            *(event["Properties"]["Queue"] for event in events),
+        ),
+        (
+            "logs:CreateLogStream PutLogEvents",
+            _streams(one.properties["LoggingConfig"]["LogGroup"]),
+        ),
+        ("xray:PutTraceSegments PutTelemetryRecords", "*"),
+    )
 
 
 def _state_machine(one: Made) -> Calls:
     """step-functions/latest/dg/: cw-logs.html, concepts-xray-tracing.html."""
-    arn = one.properties.get("Role") or one.properties["RoleArn"]
-    yield from _assumed("Step Functions starts an execution", "states", arn)
-    role = _name(arn)
-    yield from _each("Step Functions delivers its log", role, "logs", LOG_DELIVERIES, "*")
-    traced = f"{SEGMENTS} GetSamplingRules GetSamplingTargets"
-    yield from _each("Step Functions writes its trace", role, "xray", traced, "*")
+    yield from _in_name_of(
+        one.properties.get("Role") or one.properties["RoleArn"],
+        "states",
+        "Step Functions logs and traces",
+        (LOG_DELIVERIES, "*"),
+        ("xray:PutTraceSegments PutTelemetryRecords GetSamplingRules GetSamplingTargets", "*"),
+    )
 
 
 def _delivery_stream(one: Made) -> Calls:
     """firehose/latest/dev/controlling-access.html#using-iam-s3."""
     to = one.properties["ExtendedS3DestinationConfiguration"]
-    role, bucket = _name(to["RoleARN"]), to["BucketARN"]
-    yield from _assumed("Firehose writes objects", "firehose", to["RoleARN"])
-    objects = [f"{bucket}/{to[name]}x" for name in ("Prefix", "ErrorOutputPrefix")]
-    actions = "PutObject GetObject AbortMultipartUpload"
-    yield from _each("Firehose writes objects", role, "s3", actions, *objects)
-    actions = "GetBucketLocation ListBucket ListBucketMultipartUploads"
-    yield from _each("Firehose writes objects", role, "s3", actions, bucket)
-    log = _streams(to["CloudWatchLoggingOptions"]["LogGroupName"])
-    yield from _each("Firehose says what failed", role, "logs", "PutLogEvents", log)
+    bucket = to["BucketARN"]
+    yield from _in_name_of(
+        to["RoleARN"],
+        "firehose",
+        "Firehose writes records",
+        (
+            "s3:PutObject GetObject AbortMultipartUpload",
+            f"{bucket}/{to['Prefix']}x",
+            f"{bucket}/{to['ErrorOutputPrefix']}x",
+        ),
+        ("s3:GetBucketLocation ListBucket ListBucketMultipartUploads", bucket),
+        ("logs:PutLogEvents", _streams(to["CloudWatchLoggingOptions"]["LogGroupName"])),
+    )
 
 
-def _puts(path: str, service: str, role: str, stream: str) -> Calls:
-    yield from _assumed(path, service, role)
-    yield from _each(path, _name(role), "firehose", "PutRecord PutRecordBatch", stream)
+def _puts(service: str, path: str, role: str, stream: str) -> Calls:
+    yield from _in_name_of(role, service, path, ("firehose:PutRecord PutRecordBatch", stream))
 
 
 def _rule(one: Made) -> Calls:
     """eventbridge/latest/userguide/eb-use-identity-based.html#eb-target-permissions."""
     for to in one.properties["Targets"]:
-        yield from _puts("EventBridge hands an event on", "events", to["RoleArn"], to["Arn"])
+        yield from _puts("events", "EventBridge hands an event on", to["RoleArn"], to["Arn"])
 
 
 def _subscription(one: Made) -> Calls:
-    """AmazonCloudWatch/latest/logs/SubscriptionFilters.html#FirehoseExample."""
+    """AmazonCloudWatch/latest/logs/SubscriptionFilters.html#FirehoseExample.
+
+    It puts single records; the CDK's construct for the same allows batches, too.
+    """
     to = one.properties
-    yield from _puts("Logs hands lines on", "logs", to["RoleArn"], to["DestinationArn"])
+    yield from _puts("logs", "Logs hands lines on", to["RoleArn"], to["DestinationArn"])
 
 
 def _schedule(one: Made) -> Calls:
     """scheduler/latest/UserGuide/setting-up.html#setting-up-execution-role."""
     to = one.properties["Target"]
-    yield from _assumed("Scheduler starts the audit", "scheduler", to["RoleArn"])
-    role, path = _name(to["RoleArn"]), "Scheduler starts the audit"
-    yield from _each(path, role, "states", "StartExecution", to["Arn"])
-
-
-def _alarm(one: Made) -> Calls:
-    """AmazonCloudWatch/latest/monitoring/Notify_Users_Alarm_Changes.html."""
-    for topic in one.properties["AlarmActions"]:
-        path, caller = f"{one.name} is raised", "cloudwatch.amazonaws.com"
-        yield Call(caller, "sns:Publish", topic, path, _OWN)
-
-
-def _key(one: Made) -> Calls:
-    """kms/latest/developerguide/key-policy-default.html; sns/latest/dg/sns-key-management.html."""
-    managed = "PutKeyPolicy ScheduleKeyDeletion"
-    yield from _each("CloudFormation changes and deletes the key", ACCOUNT, "kms", managed, one.arn)
-    for action in ("kms:Decrypt", "kms:GenerateDataKey"):
-        yield Call("cloudwatch.amazonaws.com", action, one.arn, "an alarm is raised", _OWN)
+    starts = ("states:StartExecution", to["Arn"])
+    yield from _in_name_of(to["RoleArn"], "scheduler", "Scheduler starts the audit", starts)
 
 
 def _job(_one: Made) -> Calls:
     """emr/latest/EMR-Serverless-UserGuide/: security-iam-runtime-role.html, logging.html.
 
-    Hadoop's client of S3 asks for an object before it reads it, and for what lies below a name that
-    is none; it writes what is large in parts, and gives these up when it fails.
+    Hadoop's clients of S3 also ask where a bucket is, write what is large in parts, and give these
+    up when they fail.
     """
-    job = f"arn:aws:iam::{ACCOUNT}:role/AuditJobRole"
-    yield from _assumed("EMR Serverless runs the job", "emr-serverless", job)
-    for bucket in ("recordsbucket", "auditbucket"):
-        on = f"arn:aws:s3:::{bucket}"
-        yield from _each("Spark looks", _name(job), "s3", "ListBucket GetBucketLocation", on)
-    results = "arn:aws:s3:::auditbucket/audit/x"
-    parts = "PutObject AbortMultipartUpload DeleteObject GetObject"
-    yield from _each("Spark writes the results", _name(job), "s3", parts, results)
-    logs = "arn:aws:s3:::auditbucket/audit-logs/x"
-    yield from _each("EMR Serverless writes its logs", _name(job), "s3", "PutObject", logs)
+    yield from _in_name_of(
+        f"arn:aws:iam::{ACCOUNT}:role/AuditJobRole",
+        "emr-serverless",
+        "EMR Serverless runs the job",
+        (
+            "s3:ListBucket GetBucketLocation",
+            "arn:aws:s3:::recordsbucket",
+            "arn:aws:s3:::auditbucket",
+        ),
+        (
+            "s3:PutObject AbortMultipartUpload DeleteObject GetObject",
+            "arn:aws:s3:::auditbucket/audit/x",
+        ),
+        ("s3:PutObject", "arn:aws:s3:::auditbucket/audit-logs/x"),
+    )
+
+
+def _alarm(one: Made) -> Calls:
+    """AmazonCloudWatch/latest/monitoring/Notify_Users_Alarm_Changes.html."""
+    topics, path = one.properties["AlarmActions"], f"{one.name} is raised"
+    yield from _each(path, "cloudwatch.amazonaws.com", "sns:Publish", *topics, keys=_OWN)
+
+
+def _key(one: Made) -> Calls:
+    """kms/latest/developerguide/key-policy-default.html; sns/latest/dg/sns-key-management.html."""
+    changes, uses = "kms:PutKeyPolicy ScheduleKeyDeletion", "kms:Decrypt GenerateDataKey"
+    yield from _each("CloudFormation changes and deletes the key", ACCOUNT, changes, one.arn)
+    path, caller = "an alarm is raised", "cloudwatch.amazonaws.com"
+    yield from _each(path, caller, uses, one.arn, keys=_OWN)
 
 
 def _refused(action: str) -> Callable[[Made], Calls]:
@@ -196,11 +210,12 @@ def of_keys(calls: Iterable[Call], resources: Sequence[Made], key: str) -> Calls
 
     `key`: the ARN of the stack's own; without one only the alarm topic has one.
     """
-    topics = {one.arn: one.arn for one in resources if one.kind == "AWS::KMS::Key"}
+    topics = next((one.arn for one in resources if one.kind == "AWS::KMS::Key"), "")
     for call in calls:
         service = call.action.partition(":")[0]
-        used = key or (next(iter(topics), "") if service == "sns" else "")
+        used = key or (topics if service == "sns" else "")
         if used and call.is_by_role and not call.refused:
             via = json.dumps({"kms:ViaService": f"{service}.{REGION}.amazonaws.com"})
             path = f"{call.path}, {service} asks the key"
-            yield from _each(path, call.caller, "kms", _USES.get(call.action, ""), used, keys=via)
+            asked = f"kms:{_USES.get(call.action, '')}"
+            yield from _each(path, call.caller, asked, used, keys=via)

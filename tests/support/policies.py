@@ -232,19 +232,34 @@ class Judgement:
         return by_role and (by_resource or not asks_key)
 
     def unused(self, among: Iterable[Statement]) -> Iterator[str]:
-        """What statements say without need: an action, a resource or a role that no call has."""
+        """What they say without need: an action, a resource, a role or a condition's value."""
         for one in among:
             calls = [call for call, met in self.met.items() if one in met]
-            says: list[tuple[str, Sequence[str], set[str]]] = [
-                ("action", one.parsed.actions, {call.action for call in calls}),
-                ("resource", one.parsed.resources, {call.resource for call in calls}),
+            says = [
+                ("action", one.parsed.actions, [call.action for call in calls]),
+                ("resource", one.parsed.resources, [call.resource for call in calls]),
             ]
             if one.is_of_role:
-                says.append(("role", one.who, {call.caller for call in calls}))
+                says.append(("role", list(one.who), [call.caller for call in calls]))
+                for key, values in _conditions(one.parsed):
+                    has = [json.loads(call.keys).get(key, ()) for call in calls]
+                    says.append((key, values, [it for its in has for it in template.as_list(its)]))
             for what, patterns, asked in says:
-                for pattern in patterns:
-                    if not any(iam.fnmatch_iam_cs(it, pattern) for it in asked):
-                        yield f"{one.of}: no call has the {what} {pattern}"
+                for said in patterns:
+                    # Everything is right only for calls that are about no resource.
+                    plain = one.is_of_role and said == "*"
+                    if not any(it == said if plain else _is_like(it, said) for it in asked):
+                        yield f"{one.of}: no call has the {what} {said}"
+
+
+def _conditions(parsed: iam.ParsedStatement) -> Iterator[tuple[str, list[str]]]:
+    for keys in parsed.conditions.values():
+        for key, values in keys.items():
+            yield key, template.as_list(values)
+
+
+def _is_like(it: str, pattern: str) -> bool:
+    return bool(iam.fnmatch_iam_cs(it, pattern))
 
 
 def missing(call: Call) -> str:
