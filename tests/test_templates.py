@@ -173,7 +173,7 @@ VARIANTS: dict[str, tuple[Path, dict[str, str]]] = {
     **{file.name: (file, {}) for file in PLAIN},
     "audit.yaml, each hour": (PLAIN[2], {"AuditEvery": "hour"}),
     "audit.yaml, a key": (PLAIN[2], {"KmsKeyArn": "arn:key"}),
-    "examples/pipeline/roles.yaml": (PIPELINE, {}),
+    "examples/pipeline/roles.yaml": (PIPELINE, {"Audited": "yes"}),
     "examples/notifications": (NOTIFICATIONS, {}),
 }
 """Templates with parameters that change what is granted in them."""
