@@ -169,7 +169,7 @@ def audit(
         places.check_is_there(request.records)  # what Spark would say some seconds later
         console.say("Starting Spark …")
         with session.ended_together():
-            spark = session.spark_session("actonce-audit", brief=job.is_brief(request))
+            spark = session.spark_session("actonce-audit")
             summary: dict[str, Any] = job.audit(spark, request, console.say)
             page = put_page(spark, summary, request.out)
             spark.stop()

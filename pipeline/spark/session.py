@@ -25,14 +25,11 @@ BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 after minutes."""
 
 
-def spark_session(name: str, *, brief: bool = False) -> SparkSession:
+def spark_session(name: str) -> SparkSession:
     """The session to work in.
 
     `SPARK_REMOTE` set: that Spark Connect server. Under spark-submit: what it was told. Otherwise
     `local[*]`.
-
-    Args:
-        brief: there is little to do, so starting is most of it.
 
     Raises:
         CannotAudit: Spark would have to start here and there is no Java, or it does not start.
@@ -65,7 +62,7 @@ def spark_session(name: str, *, brief: bool = False) -> SparkSession:
             .config("spark.sql.adaptive.advisoryPartitionSizeInBytes", "16m")
         )
         if SparkContext._active_spark_context is None:  # noqa: SLF001 - it has no public name
-            _start_jvm({"spark.driver.defaultJavaOptions": BRIEF} if brief else {})
+            _start_jvm()
         with _python_s_ctrl_c():
             spark = builder.getOrCreate()
         # A file that cannot be read is reported by the audit, not by a stack trace.
@@ -112,7 +109,7 @@ def ended_together() -> Iterator[None]:
         raise
 
 
-def _start_jvm(settings: dict[str, str]) -> None:
+def _start_jvm() -> None:
     """Start the JVM; what it says of itself goes into a file, for nobody can do anything about it.
 
     Raises:
@@ -125,7 +122,7 @@ def _start_jvm(settings: dict[str, str]) -> None:
         how = {"stdout": said, "stderr": subprocess.STDOUT, "start_new_session": True}
         try:
             launch: Callable[..., Any] = launch_gateway
-            gateway = launch(SparkConf().setAll(list(settings.items())), how)
+            gateway = launch(SparkConf().set("spark.driver.defaultJavaOptions", BRIEF), how)
         except PySparkRuntimeError as error:
             raise CannotAudit(f"Spark did not start: {_last_words(said) or error}") from error
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as above

@@ -24,9 +24,7 @@ def judged_at_once(spark: SparkSession, root: Path, number: int) -> list[Row]:
     request = requested(str(root), since=day(number - 1), until=day(number))
     horizon = horizon_of(request, listing, 0)
     rows = records(spark, listing.files, Attributes.of_output(EFFECTS))
-    if message_rows(rows, request, listing, horizon).where("unresolved").count():
-        rows = with_known_ids(rows)
-    judged = message_rows(rows, request, listing, horizon).where(
+    judged = message_rows(with_known_ids(rows), request, listing, horizon).where(
         F.col("message_id").isNotNull() & F.col("day").between(day(number - 1), day(number))
     )
     return [row.asDict() for row in judged.orderBy("day", "message_id").collect()]

@@ -54,7 +54,7 @@ def add(copy: Path, name: str) -> None:
 
 def answer(root: Path) -> None:
     """Print how many states there are, the judgements below a root, and that of the new state."""
-    spark = spark_session("added", brief=True)
+    spark = spark_session("added")
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     summary = audited(spark, root, root / "audit", as_of=NOW.isoformat())
     then = in_ms(NOW) - 7_200_000

@@ -6,8 +6,9 @@ Whatever lies below the root is listed here once: to be read, or with the reason
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pipeline.audit.reading.passed_over import HIDDEN, is_file_passed_over
@@ -42,25 +43,20 @@ _MOST_BYTES: Final = 2**30
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of records; `day` is its folder's, on which they arrived.
-
-    `stamp` is another one for another content, as far as a listing can know; a change before the
-    moment `settles` (ms) may leave it as it is.
-    """
+    """One file of records; `day` is its folder's, on which they arrived. See `ListedFile`."""
 
     path: str
     stream: str
     day: date
     size: int = 0
-    stamp: str = ""
-    settles: int = 0
+    content: str = ""
 
-
-def from_root(path: str) -> str:
-    """The path of a file that is read, from the root of the records on."""
-    placed = re.search(PLACE, path)
-    assert placed  # it is listed  # noqa: S101
-    return path[placed.start(1) :]
+    @property
+    def from_root(self) -> str:
+        """The path from the root of the records on."""
+        placed = re.search(PLACE, self.path)
+        assert placed  # it is listed  # noqa: S101
+        return self.path[placed.start(1) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +69,7 @@ class UnreadFile:
     day: date | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Listing:
     """The files of records.
 
@@ -88,7 +84,6 @@ class Listing:
     unread: tuple[UnreadFile, ...]
     modified: int
     since: date = date.min
-    _days: dict[str, frozenset[date]] = field(default_factory=dict, init=False, compare=False)
 
     def by_day(self) -> dict[date, list[File]]:
         """The files to read, by their folders' days."""
@@ -97,16 +92,20 @@ class Listing:
             found.setdefault(file.day, []).append(file)
         return found
 
+    @cached_property
+    def _days(self) -> dict[str, frozenset[date]]:
+        found: dict[str, set[date]] = {}
+        for file in self.files:
+            found.setdefault(file.stream, set()).add(file.day)
+        return {stream: frozenset(days) for stream, days in found.items()}
+
     def days(self) -> frozenset[date]:
         """Days that any stream has a file for."""
-        return frozenset().union(*(self.days_of(stream) for stream in STREAMS))
+        return frozenset().union(*self._days.values())
 
     def days_of(self, stream: str) -> frozenset[date]:
         """Days that the stream has a file for."""
-        if stream not in self._days:
-            days = frozenset(file.day for file in self.files if file.stream == stream)
-            self._days[stream] = days
-        return self._days[stream]
+        return self._days.get(stream, frozenset())
 
     def seen_on(self, stream: str) -> frozenset[date]:
         """Days that the stream, or what stands in its place, has a file for."""
@@ -160,7 +159,7 @@ def listed(found: Iterable[ListedFile], root: str, out: str = "") -> Listing:
         elif is_file_passed_over(one, results):
             continue
         if stream and day and not problem:
-            files.append(File(one.path, stream, day, one.size, one.stamp, one.settles))
+            files.append(File(one.path, stream, day, one.size, one.content))
             modified = max(modified, one.modified)
         else:
             reason = problem or "misplaced_file"

@@ -49,7 +49,7 @@ def answered(spark: SparkSession, case: Case) -> dict[str, Any]:
 
 def answer_all() -> None:
     """Print what this process's Spark answers to each case."""
-    spark = spark_session("newest", brief=True)
+    spark = spark_session("newest")
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     # As of the session of these tests: for a handful of rows code is not worth compiling.
     spark.conf.set("spark.sql.codegen.wholeStage", "false")
