@@ -170,7 +170,7 @@ def audit(
         console.say("Starting Spark …")
         with session.ended_together():
             spark = session.spark_session("actonce-audit")
-            summary: dict[str, Any] = job.audit(spark, request, console.say)
+            summary: dict[str, Any] = job.audit(spark, request)
             page = put_page(spark, summary, request.out)
             spark.stop()
     except CannotAudit as error:

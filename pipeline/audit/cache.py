@@ -38,7 +38,6 @@ from pipeline.audit.times import midnight
 from pipeline.errors import CannotAudit
 
 _NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "identity"})
-_WORTH_TELLING: Final = 2**27  # bytes
 _MOST_TOLD: Final = 100
 _EXPIRES: Final = timedelta(days=30)
 """Nothing expires sooner: the least that `RecordsRetentionDays` of records.yaml may be."""
@@ -198,17 +197,11 @@ class Cache:
     gone: dict[date, Manifest] = field(default_factory=dict)
     _version: str = ""
 
-    def bring_up_to_date(
-        self,
-        listing: Listing,
-        relisted: Callable[[], Listing],
-        say: Callable[[str], None] | None = None,
-    ) -> None:
+    def bring_up_to_date(self, listing: Listing, relisted: Callable[[], Listing]) -> None:
         """Read what is not cached of a listing, or was cached of other files, and cache it.
 
         Args:
             relisted: lists the files once more, to see whether one has changed meanwhile.
-            say: called with how much is read, if that takes long.
 
         Raises:
             CannotAudit: what was written is not there, or a file changes whenever it is read.
@@ -221,9 +214,6 @@ class Cache:
             self._take(
                 day, files.get(day, []), known.get(day), there, has_expired=newest - day >= _EXPIRES
             )
-        size = sum(file.size for day in self.again for file in files[day])
-        if say is not None and size > _WORTH_TELLING:
-            say(f"reading the records of {len(self.again):,} of {len(files):,} days")
         self._read({day: files[day] for day in self.again}, known, relisted)
         for day, manifest in (self.days | self.gone).items():
             if manifest.judged is not None:

@@ -13,7 +13,7 @@ Exit status: see `Status`.
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from operator import itemgetter
@@ -69,13 +69,8 @@ INTERNAL: Final = ("touched", "unrepeatable")
 _MOST_TOLD: Final = 200
 
 
-def audit(
-    spark: SparkSession, request: Request, say: Callable[[str], None] | None = None
-) -> dict[str, Any]:
+def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
     """Judge, write the results, and return the summary.
-
-    Args:
-        say: called with how much is read, if that takes long.
 
     Raises:
         CannotAudit: there is nothing to audit, or the audit did not come to its end.
@@ -94,7 +89,6 @@ def audit(
                 cache.bring_up_to_date(
                     listing,
                     lambda: list_records(spark, request.records, request.out),
-                    say,
                 )
                 _check_one_stack(cache.sources(all_days(*span)))
                 counts = [manifest.counts for manifest in cache.days.values()]
@@ -415,7 +409,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         request = Request.of(parser().parse_args(argv))
         spark = spark_session("actonce-audit")
-        result = audit(spark, request, lambda said: _print(sys.stderr, audit=said))
+        result = audit(spark, request)
         found = {name: result[name] for name in ("exit_status", "sentence")}
         _print(sys.stdout, **found, summary=f"{request.out}/summary.json")
     except CannotAudit as error:

@@ -21,8 +21,8 @@ from pipeline.errors import CannotAudit
 from pipeline.spark.java import NONE_FOUND, use_java
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Of two compilers the JVM has, the quick one, and no threads that collect garbage: they pay off
-after minutes."""
+"""Of two compilers the JVM has, the quick one, and no threads that collect garbage: of most audits
+starting is most of the work, and they pay off after minutes. What is larger goes to a cluster."""
 
 
 def spark_session(name: str) -> SparkSession:
@@ -63,8 +63,10 @@ def spark_session(name: str) -> SparkSession:
         )
         if SparkContext._active_spark_context is None:  # noqa: SLF001 - it has no public name
             _start_jvm()
-        with _python_s_ctrl_c():
-            spark = builder.getOrCreate()
+        spark = builder.getOrCreate()
+        if threading.current_thread() is threading.main_thread():
+            # Spark's own handler calls the JVM in the middle of whatever was being asked of it.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         # A file that cannot be read is reported by the audit, not by a stack trace.
         spark.sparkContext.setLogLevel("OFF")
     return configured(spark)
@@ -142,24 +144,6 @@ def _last_words(said: IO[bytes]) -> str:
         if words or time.monotonic() > deadline:
             return words[-1] if words else ""
         time.sleep(0.05)
-
-
-@contextlib.contextmanager
-def _python_s_ctrl_c() -> Iterator[None]:
-    """Leave Ctrl-C to Python while Spark puts a handler of its own in its place.
-
-    Spark's calls the JVM in the middle of whatever was being asked of it, and what comes of that is
-    an error of any kind. Until it is taken away again, Ctrl-C waits.
-    """
-    if threading.current_thread() is not threading.main_thread():  # Spark leaves it alone, too
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_jvm() -> None:

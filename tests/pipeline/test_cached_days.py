@@ -13,7 +13,7 @@ from pipeline.audit.job import message_rows
 from pipeline.audit.reading.all_streams import records, with_known_ids
 from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.reading.listing import list_records
-from tests.pipeline.nights import Row, audited, night, requested, rows_of, said, settled
+from tests.pipeline.nights import Row, night, requested, rows_of, said, settled
 from tests.pipeline.streams_on_disk import EFFECTS
 from tests.pipeline.weeks import Weeks, day
 
@@ -99,31 +99,3 @@ def test_night_after_night_the_same_as_from_the_records(
     assert why >= {"nothing was cached of it", "files of it came, went or changed"}, why
     assert any(night["late_days"] for night in told)
     assert any(night["verdicts"]["performed_once"] for night in told)
-
-
-@pytest.mark.long
-def test_an_old_day_again_the_same_as_from_the_records(spark: SparkSession, tmp_path: Path) -> None:
-    """Of later days are also wanted: the lines that could not be read, for they may be late."""
-    weeks = Weeks(8, 30, seed=6, spoiled=True)
-    root = tmp_path / "records"
-    root.mkdir()
-    for number in range(weeks.days):
-        weeks.arrive(root, number)
-    settled(root)
-    spoiled = {path.parent.name for path in root.rglob("spoiled.jsonl")}
-    assert any(name > f"dt={day(3)}" for name in spoiled)
-    audited(spark, root, tmp_path / "cached")
-
-    cached, raw = (
-        audited(spark, root, tmp_path / way, day=day(3), reach=100, from_raw=way == "raw")
-        for way in ("cached", "raw")
-    )
-
-    assert cached["read"]["days_read"] == 0
-    assert said(cached) == said(raw)
-    of_day = [
-        [row for row in rows_of(tmp_path / way) if str(row["day"]) == day(3)]
-        for way in ("cached", "raw")
-    ]
-    assert of_day[0] == of_day[1]
-    assert of_day[0]
