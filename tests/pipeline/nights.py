@@ -1,4 +1,4 @@
-"""Audits, and what they say: once, or night after night."""
+"""Audits, and what they say."""
 
 from dataclasses import replace
 from datetime import date
@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from pipeline.audit.job import audit
 from pipeline.audit.request import Request, parser
 from tests.pipeline.streams_on_disk import EFFECTS
-from tests.pipeline.weeks import day
 
 Row = dict[str, Any]
 
@@ -67,9 +66,3 @@ def said(summary: Row) -> Row:
     """What an audit says of the records; beside when it was made, and of what it made use."""
     beside = {"generated_at", "read", "run", "is_news"}
     return {name: told for name, told in summary.items() if name not in beside}
-
-
-def night(spark: SparkSession, root: Path, out: Path, number: int, **asked: Any) -> Row:
-    """As the state machine asks for it in the night after day `number`."""
-    days = {"since": day(number - 1), "until": day(number)}
-    return audited(spark, root, out, reach=100, **days, **asked)

@@ -332,25 +332,6 @@ def test_no_record_is_taken_for_a_control_message() -> None:
         assert told(json.dumps(one)) == [(None, "not_a_record")]
 
 
-@pytest.mark.parametrize(
-    ("stream", "name"),
-    [
-        ("deliveries", "firehose-of-logs.gz"),
-        ("executions", "firehose-of-eventbridge"),
-        ("effects", "dynamodb-export.json.gz"),
-    ],
-)
-def test_an_envelope_is_known_by_its_content_not_by_the_order_of_its_names(
-    stream: str, name: str
-) -> None:
-    found = list(
-        rows_of(f"s3://r/{stream}/dt=2026-11-21/a", (FIXTURES / name).read_bytes(), named=NAMED)
-    )
-    problem = list(COLUMNS).index("problem")
-    assert found
-    assert {row[problem] for row in found} == {None}
-
-
 def test_an_incremental_export_tells_what_changed() -> None:
     data = FIXTURES / "incremental-export" / "AWSDynamoDB" / "data"
     first, second = (told((data / f"{name}.json").read_bytes().replace(b"2026-11-20", DAY.encode()),
