@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit import cache
-from pipeline.audit.cache import DayCounts, Manifest, differences, is_all_there_is, why_read
-from pipeline.audit.reading import places
+from pipeline.audit.cache import (
+    DayCounts,
+    Manifest,
+    differences,
+    is_all_there_is,
+    version,
+    why_read,
+)
+from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.reading.places import alone_in
 from pipeline.errors import CannotAudit
 from tests.pipeline.nights import Killed, Row, audited, rows_of, said
@@ -76,6 +82,24 @@ def test_what_became_of_files_is_told() -> None:
     assert differences(judged, now) == {
         "left": "gone", "new": "come", "other": "changed", "unread": "changed",
     }  # fmt: skip
+
+
+def test_each_source_is_a_part_of_the_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code of a reason that is added may be one that another record had."""
+    monkeypatch.setattr(cache.resources, "files", lambda package: tmp_path / package)
+    for package in ("pipeline.audit", "pipeline.spark", "actonce_core"):
+        (tmp_path / package / "below").mkdir(parents=True)
+    source = tmp_path / "actonce_core" / "below" / "reason.py"
+    found = [version("4")]
+    for text in ("a", "b"):
+        source.write_text(text)
+        found.append(version("4"))
+    found += [version("5"), version("5", Attributes("order_id", "sent_at"))]
+    assert len(set(found)) == len(found)
+    source.with_suffix(".pyc").write_text("c")
+    assert version("4") == found[2]
 
 
 def records(folder: Path) -> Path:
@@ -159,66 +183,33 @@ def test_what_was_cached_of_days_that_are_gone_goes(spark: SparkSession, tmp_pat
     assert manifest_of(root, NEXT_DAY).exists()
 
 
-def _killed_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Callable[[], int]:
-    """End in the middle of the n-th write into the cache, or after it."""
-    half, index = number % 2 == 0, number // 2
-    count = 0
-
-    def dying(write: Callable[..., Any], halve: Callable[..., None]) -> Callable[..., Any]:
-        def written(*arguments: Any, **named: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count - 1 != index:
-                return write(*arguments, **named)
-            write(*arguments, **named)
-            if half:
-                halve(*arguments)
-            raise Killed
-
-        return written
-
-    def half_a_text(there: Any, path: str, text: str) -> None:
-        (Path(there.root) / path).write_text(text[: len(text) // 2])
-
-    def some_rows(_: Any, folder: str, *__: Any) -> None:
-        for part in sorted(Path(folder).rglob("*.parquet"))[::2]:
-            part.write_bytes(part.read_bytes()[:100])
-
-    class Dying(places._Here):
-        write = dying(places._Here.write, half_a_text)
-
-    monkeypatch.setattr(cache, "place", lambda _, name: Dying(name))
-    monkeypatch.setattr(cache, "write_rows", dying(cache.write_rows, some_rows))
-    return lambda: count
-
-
 OF_CHANGES = {"changed", "cannot_judge", "sentence"}
 """What names the files that came since the day was judged."""
 
 
 @pytest.mark.long
-def test_killed_at_each_write_the_next_night_says_what_it_would_have(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize("write", ["write_rows", "Cache._write"])
+def test_killed_while_it_writes_the_next_night_says_what_it_would_have(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str
 ) -> None:
     root = records(tmp_path)
     never = said(judged(spark, root))
     rows = rows_of(Path(f"{root}-out"))
-    writes = 0
-    for number in range(100):
-        folder = root / "sent" / f"dt={DAY if number % 2 else NEXT_DAY}"
-        (folder / f"more-{number}.jsonl").write_text("\n")  # a day is to be read again
-        with pytest.MonkeyPatch.context() as patch:
-            count = _killed_at(patch, number)
-            try:
-                judged(spark, root)
-            except Killed:
-                writes += 1
-            else:
-                assert count() * 2 <= number  # no write is left that it was not killed at
-                break
-        now = said(judged(spark, root))
-        assert {name: now[name] for name in now.keys() - OF_CHANGES} == {
-            name: never[name] for name in never.keys() - OF_CHANGES
-        }, number
-        assert rows_of(Path(f"{root}-out")) == rows, number
-    assert writes == 4  # rows and a manifest, each in the middle and after
+    more = [root / "sent" / f"dt={day}" / "more.jsonl" for day in (DAY, NEXT_DAY)]
+    for file in more:  # each day is to be read again
+        file.write_text("\n")
+
+    def dying(*_: Any) -> None:
+        for part in (Path(f"{root}-out") / "cache").rglob("*.parquet"):
+            part.write_bytes(part.read_bytes()[:100])
+        raise Killed
+
+    with monkeypatch.context() as dies:
+        dies.setattr(f"pipeline.audit.cache.{write}", dying)
+        with pytest.raises(Killed):
+            judged(spark, root)
+    now = said(judged(spark, root))
+    assert {name: now[name] for name in now.keys() - OF_CHANGES} == {
+        name: never[name] for name in never.keys() - OF_CHANGES
+    }
+    assert rows_of(Path(f"{root}-out")) == rows
