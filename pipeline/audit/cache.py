@@ -291,14 +291,6 @@ class Cache:
         judged = was.judged if was else None
         self._write(day, Manifest(sources, parts, counts, self._version, judged=judged))
 
-    def sources(self, days: Iterable[date]) -> dict[str, date]:
-        """Whose the records of days are, and the first day of each."""
-        found: dict[str, date] = {}
-        for day in days:
-            for source in self.days[day].counts.sources if day in self.days else ():
-                found.setdefault(source, day)
-        return found
-
     def close(self, days: Iterable[date]) -> None:
         """Note by which files days were judged that are over; a later change of them shows.
 

@@ -87,10 +87,9 @@ def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
             try:
                 cache = Cache(spark, request.out, request.from_raw, request.effects)
                 cache.bring_up_to_date(
-                    listing,
-                    lambda: list_records(spark, request.records, request.out),
+                    listing, lambda: list_records(spark, request.records, request.out)
                 )
-                _check_one_stack(cache.sources(all_days(*span)))
+                _check_one_stack(cache, span)
                 counts = [manifest.counts for manifest in cache.days.values()]
                 horizon = horizon_of(request, listing, began, counts)
                 _check_effects_have_times(cache, request, span, horizon)
@@ -145,11 +144,15 @@ def _head(request: Request, sentence: str, status: Status, told: Any) -> dict[st
     }
 
 
-def _check_one_stack(sources: Mapping[str, date]) -> None:
+def _check_one_stack(cache: Cache, span: Interval) -> None:
+    first_day: dict[str, date] = {}
+    for day in all_days(*span):
+        for source in cache.days[day].counts.sources if day in cache.days else ():
+            first_day.setdefault(source, day)
     for kind in KINDS:
-        of_kind = sorted(one for one in sources if one.startswith(f"{kind} "))
-        if len(of_kind) > 1:
-            first, second = (f"{one} ({sources[one]})" for one in of_kind[:2])
+        stacks = sorted(source for source in first_day if source.startswith(f"{kind} "))
+        if len(stacks) > 1:
+            first, second = (f"{stack} ({first_day[stack]})" for stack in stacks[:2])
             raise CannotAudit(
                 f"The records are of two stacks, {first} and {second}: keep those of each in a "
                 "folder of its own."

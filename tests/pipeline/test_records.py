@@ -214,6 +214,7 @@ def test_whatever_a_line_holds_it_becomes_a_row(
         ("deliveries", spoiled(fingerprint="0"), "wrong_type"),
         ("deliveries", spoiled(end="swallowed"), "unknown_value"),
         ("deliveries", spoiled(end=None), "missing_field"),
+        ("deliveries", spoiled(end="", reason="started"), "missing_field"),
         ("deliveries", spoiled(end="refused", reason="mood"), "unknown_value"),
         ("deliveries", spoiled(at=None), "missing_field"),
         ("deliveries", spoiled(at="soon"), "wrong_type"),

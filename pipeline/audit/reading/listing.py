@@ -5,7 +5,6 @@ Whatever lies below the root is listed here once: to be read, or with the reason
 
 import os
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -124,26 +123,9 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
     Raises:
         CannotAudit: there is no such folder, or no record in it.
     """
-    listing = listed(place(spark, root).files(), root, out)
-    if not listing.files:
-        first = (
-            f" Not read: {readable(one.path)} ({one.reason})."
-            if (one := next(iter(listing.unread), None))
-            else ""
-        )
-        raise CannotAudit(
-            f"Nothing to audit in {root}: there is no file at <stream>/dt=YYYY-MM-DD/ for any of "
-            f"the streams {', '.join(STREAMS)} that can be read.{first}"
-        )
-    return listing
-
-
-def listed(found: Iterable[ListedFile], root: str, out: str = "") -> Listing:
-    """What the files below a root are; see `list_records`."""
-    found = sorted(found, key=lambda one: one.path)
-    names = frozenset(one.below for one in found)
+    found = sorted(place(spark, root).files(), key=lambda one: one.path)
     results = _results_below(root, out)
-    summaries = [told for name in names if (told := _EXPORT_SUMMARY.match(name))]
+    summaries = [told for one in found if (told := _EXPORT_SUMMARY.match(one.below))]
     ended = {folder for told in summaries for folder in told.groups()}
     files: list[File] = []
     unread: list[UnreadFile] = []
@@ -165,6 +147,12 @@ def listed(found: Iterable[ListedFile], root: str, out: str = "") -> Listing:
             reason = problem or "misplaced_file"
             whose = stream or _some_stream(one.below)
             unread.append(UnreadFile(one.path, reason, whose, day or _some_day(one.below)))
+    if not files:
+        first = f" Not read: {readable(unread[0].path)} ({unread[0].reason})." if unread else ""
+        raise CannotAudit(
+            f"Nothing to audit in {root}: there is no file at <stream>/dt=YYYY-MM-DD/ for any of "
+            f"the streams {', '.join(STREAMS)} that can be read.{first}"
+        )
     return Listing(tuple(files), tuple(unread), modified)
 
 

@@ -255,7 +255,7 @@ def _row_of(stream: str, folder: str, too_late: int, value: Any, named: Attribut
         return Row(code=_OF_ANOTHER, stream=stream, folder=folder)
     form = _FORMS[stream]
     said = tuple(_texts(record, form.tells))
-    if form.tells and _text(record, form.tells[0]) is None:
+    if form.tells and not _text(record, form.tells[0]):
         raise BadRecord("missing_field")
     code = form.codes.get(said, form.codes.get(said[:1]))
     message_id, identity = _id_of(stream, record, code), _identity_of(stream, record, code)
