@@ -88,7 +88,7 @@ def test_each_source_is_a_part_of_the_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The code of a reason that is added may be one that another record had."""
-    monkeypatch.setattr(cache.resources, "files", lambda package: tmp_path / package)
+    monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path / package)
     for package in ("pipeline.audit", "pipeline.spark", "actonce_core"):
         (tmp_path / package / "below").mkdir(parents=True)
     source = tmp_path / "actonce_core" / "below" / "reason.py"
@@ -119,7 +119,7 @@ def manifest_of(root: Path, day: str = DAY) -> Path:
 def part_of(root: Path) -> Path:
     """A file of the rows that are cached of the first day."""
     (name, *_) = json.loads(manifest_of(root).read_text())["rows"]
-    return manifest_of(root).parent / name
+    return manifest_of(root).parent / str(name)
 
 
 @pytest.mark.long
