@@ -13,7 +13,7 @@ from pipeline.audit import cache
 from pipeline.errors import CannotAudit
 from tests.pipeline import streams_on_disk as on_disk
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import Row, audited, settled, verdicts_of
+from tests.pipeline.nights import Row, audited, verdicts_of
 from tests.pipeline.streams_on_disk import DAY, at, effect, line_of, performed, write
 
 DAYS = (DAY, "2026-02-01", "2026-02-02")
@@ -37,7 +37,7 @@ def place(judged_once: Path, tmp_path: Path) -> Path:
 
 
 def judged(spark: SparkSession, place: Path, **asked: Any) -> Row:
-    return audited(spark, settled(place / "records"), place / "out", **asked)
+    return audited(spark, place / "records", place / "out", **asked)
 
 
 def told(summary: Row) -> tuple[int, dict[str, str]]:

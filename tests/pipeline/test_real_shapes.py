@@ -2,12 +2,9 @@
 
 import gzip
 import json
-import os
-from datetime import datetime
 from pathlib import Path
 from typing import cast
 
-import pytest
 from pyspark.sql import SparkSession
 
 from actonce.cli.audit import put_page
@@ -103,29 +100,6 @@ def test_an_unread_line_that_may_be_of_another_stream_makes_no_message_lost(
     put(root, "sent", "misplaced.jsonl", b"{}")
     assert audited(spark, root)["exit_status"] == 3
     assert judgements_of(root / "audit")["m"] == ("in_flight", False)
-
-
-@pytest.mark.parametrize(
-    ("files_of", "verdict", "sure"),
-    [
-        ("1970-01-01T00:00:00Z", "in_flight", False),
-        (at(200), "in_flight", False),
-        (at(600), "in_flight", True),
-        (at(1_600), "in_flight", True),
-        (at(3_600, "2026-02-01"), "lost", True),
-    ],
-    ids=["before all records", "before some", "after them", "after the grace", "after the day"],
-)
-def test_a_file_vouches_for_no_silence_before_its_own_records(
-    spark: SparkSession, tmp_path: Path, files_of: str, verdict: str, sure: bool
-) -> None:
-    root = write(tmp_path, [*performed("well"), sent("m", at(500))])
-    moment = datetime.fromisoformat(files_of).timestamp()
-    for file in root.rglob("*.jsonl"):
-        os.utime(file, (moment, moment))
-    summary = audited(spark, root)
-    assert judgements_of(root / "audit")["m"] == (verdict, sure)
-    assert summary["exit_status"] == {"lost": 1}.get(verdict, 0 if sure else 3)
 
 
 def test_the_page_goes_where_the_results_go(tmp_path: Path) -> None:
