@@ -22,7 +22,8 @@ from pipeline.spark.java import NONE_FOUND, use_java
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Of two compilers the JVM has, the quick one, and no threads that collect garbage: of most audits
-starting is most of the work, and they pay off after minutes. What is larger goes to a cluster."""
+starting is most of the work, and they pay off after minutes. Who audits more here sets
+PYSPARK_SUBMIT_ARGS="--driver-java-options -XX:TieredStopAtLevel=4 pyspark-shell"."""
 
 
 def spark_session(name: str) -> SparkSession:
@@ -104,9 +105,7 @@ def ended_together() -> Iterator[None]:
     """
     try:
         yield
-    except Exception:
-        raise
-    except BaseException:  # Ctrl-C, or the end of this process
+    except (KeyboardInterrupt, SystemExit):
         _end_jvm()
         raise
 
