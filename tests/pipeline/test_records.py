@@ -17,6 +17,8 @@ from pipeline.audit.reading.all_streams import records
 from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.reading.listing import list_records
 from pipeline.audit.reading.records import COLUMNS, rows_of
+from pipeline.audit.reading.streams import REFUSED, Code
+from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import (
     DAY,
     EFFECTS,
@@ -264,14 +266,11 @@ HASHED = "sha256-" + "0" * 64
     ("stream", "line", "message_id", "what"),
     [
         ("sent", line_of(*sent(None, at(1))), "sqs:q-1", "accepted by SQS"),
-        ("deliveries", spoiled(end="refused", reason="conflict"), "m", "refused conflict"),
         ("deliveries", spoiled(end="failed", message_id=None), "sqs:q-1", "failed"),
-        ("executions", line_of(*execution("m", at(1), "TIMED_OUT")), "m", "TIMED_OUT"),
         ("executions", event(), "m", "RUNNING"),
         ("executions", event(input="[]"), None, "RUNNING"),
         ("executions", event(input=json.dumps({"message_id": HASHED})),
          "sha256-553b2e3090a0fb247023f013b4834fdabd2dd042d701cf10d15b47fe854284d8", "RUNNING"),
-        ("rows", line_of(*row("m", at(1), "found")), "m", "COMPLETE found"),
         ("effects", line_of(*own_effect("m", at(1))), "m", "an effect"),
         ("effects", line_of(*effect("m", at(1), "appointment-7")), "m", "appointment-7"),
         ("dead_letters", line_of(*dead_letter("m", at(1), "retry")), "m",
@@ -283,6 +282,36 @@ def test_what_a_record_says_is_told(
 ) -> None:
     (one,) = rows(line, stream)
     assert (one["message_id"], one["description"], one["problem"]) == (message_id, what, None)
+
+
+@pytest.mark.parametrize(
+    ("record", "code"),
+    [
+        (sent("m", at(1)), Code.SENT),
+        (delivery("m", at(1), "started", "whatever"), Code.STARTED),
+        (delivery("m", at(1), "suppressed"), Code.SUPPRESSED),
+        (delivery("m", at(1), "failed"), Code.FAILED),
+        *((delivery("m", at(1), "refused", reason), code) for reason, code in REFUSED.items()),
+        *((execution("m", at(1), *end), Code[f"CLOSED_{name}"]) for name, end in (
+            ("PERFORMED", ("SUCCEEDED", "performed")), ("RESOLVED", ("SUCCEEDED", "resolved")),
+            ("FOUND", ("SUCCEEDED", "found")), ("FOUND", ("SUCCEEDED", None)),
+            ("REJECTED", ("FAILED", None, "RejectedByOperator")),
+            ("FAILED", ("FAILED", None, "Bug")), ("FAILED", ("TIMED_OUT",)),
+            ("FAILED", ("ABORTED",)))),
+        (row("m", at(1)), Code.ROW_IN_PROGRESS),
+        (row("m", at(1), "dead_letter"), Code.ROW_DEAD_LETTER),
+        *((row("m", at(1), name), Code[f"CLOSED_{name.upper()}"])
+          for name in ("performed", "found", "resolved", "rejected")),
+        (effect("m", at(1)), Code.EFFECT),
+        (dead_letter("m", at(1)), Code.POSTED),
+        *((dead_letter("m", at(1), name), Code[f"DECIDED_{code}"]) for name, code in (
+            ("retry", "RETRY"), ("perform", "RETRY"), ("resolve", "RESOLVE"),
+            ("reject", "REJECT"))),
+    ],
+)  # fmt: skip
+def test_each_record_has_its_code(record: Record, code: int) -> None:
+    (one,) = rows(line_of(*record), record[0])
+    assert one["code"] == code
 
 
 ARN = "arn:aws:dynamodb:us-east-1:1:table/t"
