@@ -170,8 +170,8 @@ def audit(
         places.check_is_there(request.records)  # what Spark would say some seconds later
         console.say("Starting Spark …")
         with session.ended_together():
-            spark = session.spark_session("actonce-audit", brief=job.is_brief(request))
-            summary: dict[str, Any] = job.audit(spark, request, console.say)
+            spark = session.spark_session("actonce-audit")
+            summary: dict[str, Any] = job.audit(spark, request)
             page = put_page(spark, summary, request.out)
             spark.stop()
     except CannotAudit as error:

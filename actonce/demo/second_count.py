@@ -90,7 +90,7 @@ def _audited(records: Path, now: datetime, *, by_word: bool) -> dict[str, Any]:
     request = asked.Request(str(records), as_of=tomorrow, grace_ms=0, by_executions=by_word)
     try:
         with session.ended_together():
-            spark = session.spark_session("actonce-audit", brief=True)
+            spark = session.spark_session("actonce-audit")
             summary: dict[str, Any] = job.audit(spark, request)
             spark.stop()
     except Exception as error:

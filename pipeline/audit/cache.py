@@ -2,12 +2,12 @@
 
 Below the results' folder:
 
-    cache/2026-01-31.manifest                             what a day's rows are of, written last
-    cache/rows/<attempt>/day=2026-01-31/part-*.parquet    the rows, as `records.COLUMNS` has them
+    cache/2026-01-31.manifest                   what a day's rows are of, JSON, written last
+    cache/rows/day=2026-01-31/part-*.parquet    the rows, as `records.COLUMNS` has them
 
-Invariant: rows are judged only by a manifest that is whole and of this version of the audit, while
-the files of records and of rows are those that it names. Each attempt has a folder of its own, so
-that whoever is killed, or works beside another, spoils nobody's rows.
+Invariant: rows are judged only by a manifest of this version of the audit, while the files of
+records and of rows are those that it names. Spark gives each file a name of its own, so rows that
+somebody else has written since are not there under theirs, and the day is read again.
 
 Records expire, and the cache stays: a day whose files have expired is judged by what was cached of
 it, by a later version, too, that gives rows the same form. A manifest also names the files by which
@@ -16,46 +16,33 @@ its day was judged, so that a later change of them shows.
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, timedelta
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Final, Self
-from uuid import uuid4
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.reading.all_streams import SCHEMA, is_hash, is_sqs_id, records
 from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.reading.listing import File, Listing, from_root
-from pipeline.audit.reading.places import (
-    HASH_OF_NOTHING,
-    ListedFile,
-    as_argument,
-    files_below,
-    hashes,
-    place,
-    readable,
-)
+from pipeline.audit.reading.listing import File, Listing
+from pipeline.audit.reading.places import as_argument, files_below, hash_of, place
 from pipeline.audit.reading.records import COLUMNS, KINDS
 from pipeline.audit.reading.streams import DELIVERED, REFUSED, Code, codes_of
 from pipeline.audit.results.tables import CACHE, parquet_writer
-from pipeline.audit.times import DAY_MS, now_ms
+from pipeline.audit.times import midnight
 from pipeline.errors import CannotAudit
 
 _NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "identity"})
-
-_DAYS_AT_ONCE: Final = 10
-"""That are read in one job: what a kill costs, beside what it costs to start one."""
-_WORTH_TELLING: Final = 2**27  # bytes
-_ABANDONED_MS: Final = 86_400_000
-"""Rows that no manifest names are an attempt that was killed, or another audit's at work."""
 _MOST_TOLD: Final = 100
 _EXPIRES: Final = timedelta(days=30)
 """Nothing expires sooner: the least that `RecordsRetentionDays` of records.yaml may be."""
 _TRIES: Final = 3
+_MANIFEST: Final = ".manifest"
 
 FORM: Final = hashlib.sha256(
     json.dumps([COLUMNS, {code.name: int(code) for code in Code}, REFUSED]).encode()
@@ -63,24 +50,7 @@ FORM: Final = hashlib.sha256(
 """Of rows: what is cached in it means the same to each version that has it."""
 
 Files = Mapping[str, str]
-"""The hash of each file, by its path from the root of the records on."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Source:
-    """A file as it was listed; see `listing.File`.
-
-    Attributes:
-        path: of a file of records whole, of a file of rows from the cache on.
-        size: bytes.
-        stamp: empty: the file was so young that a change might not show.
-        sha256: of a file of records, when its rows were read; empty: it could not be.
-    """
-
-    path: str
-    size: int
-    stamp: str
-    sha256: str = ""
+"""What stands for the content of each file, by its path from the root of the records on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +58,8 @@ class DayCounts:
     """What the rows of a day are, so that some questions need none of them.
 
     Attributes:
-        rows: how many, lines that could not be read among them.
-        quarantined: how many such lines.
-        effects: how many are effects.
+        quarantined: how many lines could not be read.
+        effects: how many rows are effects.
         of_others: how many are items, or lines, of other writers where effects are kept.
         performed: how many say of the day that an execution performed the effect.
         seen_at: the latest time (ms) of a delivery, an execution or a row; None: there is none.
@@ -99,7 +68,6 @@ class DayCounts:
         sources: whose the records are, of each of `KINDS` the first and the last in order.
     """
 
-    rows: int = 0
     quarantined: int = 0
     effects: int = 0
     of_others: int = 0
@@ -115,80 +83,57 @@ class Manifest:
     """What is cached of a day.
 
     Attributes:
-        day: whose folders' records they are, one for each stream.
-        sources: the files of records.
-        files: the files of rows.
+        sources: the files of records, as they were before they were read.
+        rows: the files of rows, by their paths from the cache on, and the size of each.
         counts: what they hold.
         version: of the audit that cached it.
         form: of the rows, as `FORM` is.
         judged: the files by which the day was judged when it was over; None: it was not as yet.
     """
 
-    day: date
-    sources: tuple[Source, ...]
-    files: tuple[Source, ...]
+    sources: Files
+    rows: Mapping[str, int]
     counts: DayCounts
     version: str
     form: str = FORM
     judged: Files | None = None
 
-    def text(self) -> str:
-        """As it is written: a line that vouches for the rest."""
-        rest = json.dumps(asdict(self), ensure_ascii=False, default=str)
-        return f"{_hash_of(rest)}\n{rest}"
-
     @classmethod
     def of(cls, text: str) -> Self | None:
-        """From what was written; None: it is torn, or was changed."""
-        first, _, rest = text.partition("\n")
-        if first != _hash_of(rest):
-            return None
-        one = json.loads(rest)
+        """From the JSON of its fields; None: it is torn, or of a version that wrote another."""
         try:
-            return cls(
-                **one
-                | {
-                    "day": date.fromisoformat(one["day"]),
-                    "sources": tuple(Source(**source) for source in one["sources"]),
-                    "files": tuple(Source(**source) for source in one["files"]),
-                    "counts": DayCounts(**one["counts"]),
-                }
-            )
-        except (KeyError, TypeError):  # of a version that wrote another
+            fields = json.loads(text)
+            return cls(**fields | {"counts": DayCounts(**fields["counts"])})
+        except (ValueError, TypeError, KeyError):
             return None
 
-    def hashes(self) -> Files:
-        """Of the files of records."""
-        return {from_root(one.path): one.sha256 for one in self.sources}
 
-    def has_lost_only(self, files: Sequence[File]) -> bool:
-        """Whether files are gone, and nothing else has changed."""
-        now = {(file.path, file.size, file.stamp) for file in files}
-        return now < {(one.path, one.size, one.stamp) for one in self.sources}
+def why_read(
+    manifest: Manifest | None, sources: Files, there: Mapping[str, int], version: str
+) -> str | None:
+    """Why a day has to be read from its files; None: its rows are what these say.
 
-    def misfit(
-        self, files: Sequence[File], there: Mapping[str, ListedFile], version: str
-    ) -> str | None:
-        """Why the day has to be read again; None: its rows are what its files say.
-
-        Args:
-            files: the day's files of records that are listed.
-            there: what lies in the cache, by its path from there on.
-            version: of this audit.
-        """
-        if self.version != version:
-            return "it was cached by another version"
-        for one in self.files:
-            found = there.get(one.path)
-            if found is None or (found.size, found.stamp) != (one.size, one.stamp):
-                return "what was cached of it is not whole"
-        now = {file.path: (file.size, file.stamp) for file in files}
-        then = {one.path: (one.size, one.stamp) for one in self.sources}
-        return None if now == then else "files of it came, went or changed"
+    Args:
+        sources: the day's files, as they are.
+        there: the sizes of what lies in the cache, by the paths from there on.
+        version: of this audit.
+    """
+    if manifest is None:
+        return "nothing was cached of it"
+    if manifest.version != version:
+        return "it was cached by another version"
+    if not manifest.rows.items() <= there.items():
+        return "what was cached of it is not whole"
+    return None if manifest.sources == sources else "files of it came, went or changed"
 
 
-def _hash_of(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def is_all_there_is(manifest: Manifest, sources: Files, there: Mapping[str, int]) -> bool:
+    """Whether a day of which files have expired is known by its rows alone; see `why_read`."""
+    return (
+        sources.items() < manifest.sources.items()
+        and manifest.form == FORM
+        and manifest.rows.items() <= there.items()
+    )
 
 
 def differences(judged: Files, now: Files) -> dict[str, str]:
@@ -200,26 +145,33 @@ def differences(judged: Files, now: Files) -> dict[str, str]:
     }
 
 
+def contents(files: Sequence[File]) -> Files:
+    """What stands for the content of files; empty text for one that cannot be read."""
+    with ThreadPoolExecutor() as pool:
+        found = pool.map(lambda file: file.content or hash_of(file.path), files)
+        return {file.from_root: content for file, content in zip(files, found, strict=True)}
+
+
 def version(of_spark: str, effects: Attributes | None = None) -> str:
     """Of what decides what a record says: the sources, the starter's too, Spark, and attributes.
 
     All sources, not those that read: who changes one has to remember no number, and the price is
     one night that reads everything again.
     """
-    digest, pipeline = hashlib.sha256(), resources.files("pipeline")
-    for folder in (pipeline / "audit", pipeline / "spark", resources.files("actonce_core")):
-        for name, source in sorted(_sources(folder)):
+    digest = hashlib.sha256()
+    for package in ("pipeline.audit", "pipeline.spark", "actonce_core"):
+        for name, source in sorted(_sources(resources.files(package))):
             digest.update(f"{name}\0".encode() + source + b"\0")
     named = "" if effects is None else f", effects by {effects.key} and {effects.time}"
     return f"{digest.hexdigest()} spark {of_spark}{named}"
 
 
 def _sources(folder: Traversable) -> Iterator[tuple[str, bytes]]:
-    for one in folder.iterdir():
-        if one.is_dir():
-            yield from ((f"{folder.name}/{name}", source) for name, source in _sources(one))
-        elif one.name.endswith(".py"):
-            yield f"{folder.name}/{one.name}", one.read_bytes()
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from ((f"{entry.name}/{name}", source) for name, source in _sources(entry))
+        elif entry.name.endswith(".py"):
+            yield entry.name, entry.read_bytes()
 
 
 @dataclass(slots=True)
@@ -232,6 +184,7 @@ class Cache:
         days: the manifests that fit their files, by day.
         again: why the others were read, by day.
         changed: what became of the files by which days were judged, by their paths.
+        gone: of days that were cached, and have no file any more, what they had.
     """
 
     spark: SparkSession
@@ -241,46 +194,32 @@ class Cache:
     days: dict[date, Manifest] = field(default_factory=dict)
     again: dict[date, str] = field(default_factory=dict)
     changed: dict[str, str] = field(default_factory=dict)
+    gone: dict[date, Manifest] = field(default_factory=dict)
     _version: str = ""
 
-    def bring_up_to_date(
-        self,
-        listing: Listing,
-        every_day: Collection[date],
-        relisted: Callable[[], Listing],
-        say: Callable[[str], None] | None = None,
-    ) -> None:
+    def bring_up_to_date(self, listing: Listing, relisted: Callable[[], Listing]) -> None:
         """Read what is not cached of a listing, or was cached of other files, and cache it.
 
         Args:
-            every_day: all days that have any file, listed or not.
             relisted: lists the files once more, to see whether one has changed meanwhile.
-            say: called with how much is read, if that takes long.
 
         Raises:
             CannotAudit: what was written is not there, or a file changes whenever it is read.
         """
-        files, newest = listing.by_day(), max(every_day)
         self._version = version(self.spark.version, self.effects)
-        there = {one.below: one for one in files_below(place(self.spark, self._folder))}
-        then = self._manifests(there)
-        self._clean(there, then, every_day)
-        for day in sorted(files.keys() | {day for day in then if day >= listing.since}):
-            self._take(day, files.get(day, []), then.get(day), there, newest)
-        size = sum(file.size for day in self.again for file in files[day])
-        if say is not None and size > _WORTH_TELLING:
-            say(f"reading the records of {len(self.again):,} of {len(files):,} days")
-        again = sorted(self.again)
-        for first in range(0, len(again), _DAYS_AT_ONCE):
-            days = again[first : first + _DAYS_AT_ONCE]
-            for one in self._read({day: files[day] for day in days}, relisted):
-                was = then.get(one.day)
-                self.days[one.day] = replace(one, judged=was.judged if was else None)
-                self._write(self.days[one.day])
-        for day, manifest in self.days.items():
+        there = {file.below: file.size for file in files_below(place(self.spark, self._folder))}
+        known = self._manifests(there)
+        files, newest = listing.by_day(), max(listing.days())
+        for day in sorted(files.keys() | {day for day in known if day >= listing.since}):
+            self._take(
+                day, files.get(day, []), known.get(day), there, has_expired=newest - day >= _EXPIRES
+            )
+        self._read({day: files[day] for day in self.again}, known, relisted)
+        for day, manifest in (self.days | self.gone).items():
             if manifest.judged is not None:
-                found = differences(manifest.judged, manifest.hashes())
+                now = {} if day in self.gone else manifest.sources
                 expired = "gone" if newest - day >= _EXPIRES else ""
+                found = differences(manifest.judged, now)
                 self.changed |= {path: what for path, what in found.items() if what != expired}
 
     def _take(
@@ -288,63 +227,100 @@ class Cache:
         day: date,
         files: Sequence[File],
         was: Manifest | None,
-        there: Mapping[str, ListedFile],
-        newest: date,
+        there: Mapping[str, int],
+        *,
+        has_expired: bool,
     ) -> None:
         """Believe what was cached of a day, or have its files read again; none may be left."""
-        if was is None:
-            self.again[day] = "nothing was cached of it"
-        elif self._has_expired(was, files, there, newest):
+        sources = contents(files)
+        if was and has_expired and is_all_there_is(was, sources, there):
             self.days[day] = was
-        elif not files:
-            if was.judged:
-                self.days[day] = replace(was, sources=(), files=(), counts=DayCounts())
+        elif was and not files:
+            self.gone[day] = was
         elif self.from_raw:
             self.again[day] = "everything is read from the records"
-        elif why := was.misfit(files, there, self._version):
+        elif why := why_read(was, sources, there, self._version):
             self.again[day] = why
-        else:
+        elif was:
             self.days[day] = was
 
-    def sources(self, days: Iterable[date]) -> dict[str, date]:
-        """Whose the records of days are, and the first day of each."""
-        found: dict[str, date] = {}
-        for day in days:
-            for source in self.days[day].counts.sources if day in self.days else ():
-                found.setdefault(source, day)
-        return found
-
-    def _has_expired(
+    def _read(
         self,
-        was: Manifest,
-        files: Sequence[File],
-        there: Mapping[str, ListedFile],
-        newest: date,
-    ) -> bool:
-        """Whether a day's files have, and its rows are all there is of it."""
-        return (
-            newest - was.day >= _EXPIRES
-            and was.has_lost_only(files)
-            and was.form == FORM
-            and all(one.path in there for one in was.files)
-        )
+        files: Mapping[date, Sequence[File]],
+        known: Mapping[date, Manifest],
+        relisted: Callable[[], Listing],
+    ) -> None:
+        """Cache the rows of days, of files that nobody has changed while they were read."""
+        for _ in range(_TRIES):
+            for day, of_day in files.items():
+                self._read_day(day, of_day, known.get(day))
+            now = {file.path: file for file in relisted().files} if files else {}
+            files = {
+                day: [now[file.path] for file in of_day if file.path in now]
+                for day, of_day in files.items()
+                if day in self.days
+            }
+            changed = {
+                day: differences(self.days[day].sources, contents(of_day))
+                for day, of_day in files.items()
+            }
+            files = {day: of_day for day, of_day in files.items() if changed[day]}
+            if not files:
+                return
+        path = next(path for of_day in changed.values() for path in of_day)
+        raise CannotAudit(f"{path} changes whenever it is read: audit again when nobody writes it.")
+
+    def _read_day(self, day: date, files: Sequence[File], was: Manifest | None) -> None:
+        if not files:
+            self.gone[day] = self.days.pop(day)
+            return
+        sources = contents(files)  # as they are before, so that a change shows
+        folder = f"rows/day={day}"
+        rows = records(self.spark, tuple(files), self.effects)
+        counts = write_rows(rows, f"{self._folder}/{folder}", day)
+        parts = {
+            f"{folder}/{part.below}": part.size
+            for part in files_below(place(self.spark, f"{self._folder}/{folder}"))
+            if part.below.startswith("part-") and part.below.endswith(".parquet")
+        }
+        if not parts:  # Spark has another file system for this place than is looked at here, say
+            raise CannotAudit(
+                f"What Spark wrote below {self._folder}/{folder} is not there: name another folder "
+                "with --out."
+            )
+        judged = was.judged if was else None
+        self._write(day, Manifest(sources, parts, counts, self._version, judged=judged))
 
     def close(self, days: Iterable[date]) -> None:
-        """Note by which files days were judged that are over; a later change of them shows."""
+        """Note by which files days were judged that are over; a later change of them shows.
+
+        What was cached of days that are gone goes, but of one that was judged not before somebody
+        has looked.
+        """
         for day in days:
             manifest = self.days.get(day)
             if manifest and (manifest.judged is None or self.from_raw):
-                self.days[day] = replace(manifest, judged=manifest.hashes())
-                self._write(self.days[day])
+                self._write(day, replace(manifest, judged=manifest.sources))
+        here = place(self.spark, self._folder)
+        for day, manifest in self.gone.items():
+            if manifest.judged is None or self.from_raw:
+                here.delete(f"{day}{_MANIFEST}")
+                for name in manifest.rows:
+                    here.delete(name)
 
-    def _write(self, manifest: Manifest) -> None:
-        name = f"{manifest.day.isoformat()}.manifest"
-        place(self.spark, self._folder).write(name, manifest.text())
+    def _write(self, day: date, manifest: Manifest) -> None:
+        text = json.dumps(asdict(manifest), ensure_ascii=False)
+        place(self.spark, self._folder).write(f"{day}{_MANIFEST}", text)
+        self.days[day] = manifest
 
     def rows(self, days: Iterable[date] | None = None) -> DataFrame:
         """The rows of days, or of all that are cached, as `records.COLUMNS` has them."""
         wanted = sorted(self.days if days is None else days)
-        return self._read_rows(file.path for day in wanted for file in self.days[day].files)
+        paths = [f"{self._folder}/{path}" for day in wanted for path in self.days[day].rows]
+        if not paths:
+            nothing = (f"CAST(NULL AS {kind}) AS {name}" for name, kind in COLUMNS.items())
+            return self.spark.range(0).selectExpr(*nothing)
+        return self.spark.read.schema(SCHEMA).parquet(*map(as_argument, paths))
 
     def as_json(self) -> dict[str, Any]:
         """For the summary: of how many days the cache was used, and why others were read."""
@@ -360,148 +336,41 @@ class Cache:
     def _folder(self) -> str:
         return f"{self.out}/{CACHE}"
 
-    def _manifests(self, there: Mapping[str, ListedFile]) -> dict[date, Manifest]:
+    def _manifests(self, there: Iterable[str]) -> dict[date, Manifest]:
         here = place(self.spark, self._folder)
-        names = [name for name in there if name.endswith(".manifest") and name[0] != "."]
-        found = [Manifest.of(here.read(name) or "") for name in names]
-        return {manifest.day: manifest for manifest in found if manifest}
-
-    def _read(
-        self, files: Mapping[date, Sequence[File]], relisted: Callable[[], Listing]
-    ) -> list[Manifest]:
-        """Write the rows of days, of files that nobody has changed while they were read."""
-        for _ in range(_TRIES):
-            manifests = self._written(files)
-            now = {file.path: file for file in relisted().files}
-            changed = [
-                file.path
-                for of_day in files.values()
-                for file in of_day
-                if file.path not in now or now[file.path].stamp != file.stamp
-            ]
-            if not changed:
-                return manifests
-            left = {
-                day: [now[file.path] for file in of_day if file.path in now]
-                for day, of_day in files.items()
-            }
-            files = {day: of_day for day, of_day in left.items() if of_day}
-            if not files:
-                return []
-        raise CannotAudit(
-            f"{readable(changed[0])} changes whenever it is read: audit again when nobody writes "
-            "it."
-        )
-
-    def _written(self, files: Mapping[date, Sequence[File]]) -> list[Manifest]:
-        """Write the rows of days."""
-        attempt = f"rows/{uuid4().hex}"
-        began_ms = now_ms()
-        to_read = tuple(file for of_day in files.values() for file in of_day)
-        sha256 = hashes(self.spark, [file.path for file in to_read])
-        rows = records(self.spark, to_read, self.effects)
-        count = write_rows(rows, f"{self._folder}/{attempt}", files.keys())
-        parts: dict[date, list[Source]] = {day: [] for day in files}
-        for one in files_below(place(self.spark, f"{self._folder}/{attempt}")):
-            folder, _, name = one.below.partition("/")
-            if name.startswith("part-") and name.endswith(".parquet"):
-                part = Source(f"{attempt}/{one.below}", one.size, one.stamp)
-                parts[date.fromisoformat(folder.removeprefix("day="))].append(part)
-        counts = _counted(self._read_rows(part.path for some in parts.values() for part in some))
-        there = sum(one.rows for one in counts.values())
-        if there != count:
-            # Spark has another file system for this place than is looked at here, say.
-            raise CannotAudit(
-                f"Of {count:,} rows that were written below {self._folder}/{attempt}, {there:,} "
-                "are there: name another folder with --out."
-            )
-
-        def source(file: File) -> Source:
-            stamp = file.stamp if file.settles < began_ms else ""
-            empty = "" if file.size else HASH_OF_NOTHING
-            return Source(file.path, file.size, stamp, sha256.get(file.path, empty))
-
-        return [
-            Manifest(
-                day,
-                tuple(map(source, of_day)),
-                tuple(parts[day]),
-                counts.get(day, DayCounts()),
-                self._version,
-            )
-            for day, of_day in files.items()
-        ]
-
-    def _read_rows(self, paths: Iterable[str]) -> DataFrame:
-        """The rows in files of the cache; no rows if there is no file."""
-        places = [as_argument(f"{self._folder}/{path}") for path in paths]
-        if not places:
-            nothing = (f"CAST(NULL AS {kind}) AS {name}" for name, kind in COLUMNS.items())
-            return self.spark.range(0).selectExpr(*nothing)
-        return self.spark.read.schema(SCHEMA).parquet(*places)
-
-    def _clean(
-        self,
-        there: Mapping[str, ListedFile],
-        manifests: Mapping[date, Manifest],
-        every_day: Collection[date],
-    ) -> None:
-        """Delete what is of no day, and rows that nothing names and nobody can be at work on.
-
-        A day that is gone stays while its records may have expired, or somebody has to look.
-        """
-        gone = {
-            f"{day.isoformat()}.manifest"
-            for day, one in manifests.items()
-            if day not in every_day
-            and max(every_day) - day < _EXPIRES
-            and (one.judged is None or self.from_raw)
+        names = [name for name in there if name.endswith(_MANIFEST) and name[0] != "."]
+        found = {name: Manifest.of(here.read(name) or "") for name in names}
+        return {
+            date.fromisoformat(name.removesuffix(_MANIFEST)): manifest
+            for name, manifest in found.items()
+            if manifest
         }
-        named = {file.path for manifest in manifests.values() for file in manifest.files}
-        oldest = now_ms() - _ABANDONED_MS
-        for name, one in there.items():
-            abandoned = name not in named and one.modified < oldest
-            if name in gone or (abandoned and name.startswith(("rows/", "."))):
-                place(self.spark, self._folder).delete(name)
 
 
-def write_rows(rows: DataFrame, folder: str, days: Collection[date]) -> int:
-    """Write the rows of days, each into `<folder>/day=<day>/`, and tell how many they are."""
-    seen = Observation()
-    schema = rows.schema
-    observed = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
-    if len(days) == 1:
-        (day,) = days
-        parquet_writer(observed, schema, _NO_DICTIONARY).parquet(f"{folder}/day={day}")
-    else:
-        by_day = observed.selectExpr("*", "folder AS day")
-        parquet_writer(by_day, schema, _NO_DICTIONARY).partitionBy("day").parquet(folder)
-    return int(seen.get["rows"])
-
-
-def _counted(rows: DataFrame) -> dict[date, DayCounts]:
-    """What there is of each day that has rows."""
+def write_rows(rows: DataFrame, folder: str, day: date) -> DayCounts:
+    """Write the rows of a day into a folder, in place of what is there, and count them."""
     code, at, source = F.col("code"), F.col("at"), F.col("source")
     executions = codes_of("executions")
     unknown = (is_sqs_id() & code.isin(Code.SENT, Code.FAILED)) | (
         is_hash() & code.isin(*executions)
     )
-    midnight = F.unix_date(F.col("folder").cast("date")).cast("bigint") * DAY_MS
-    of_kinds = [F.when(source.startswith(f"{kind} "), source) for kind in KINDS]
-    sources = F.array(*(end(one) for one in of_kinds for end in (F.min, F.max)))
+    performed = (code == Code.CLOSED_PERFORMED) & (at >= midnight(day))
     numbers = {
-        "rows": F.count("*"),
         "quarantined": F.count_if(code == Code.QUARANTINED),
         "effects": F.count_if(code == Code.EFFECT),
         "of_others": F.count_if(code == Code.OF_ANOTHER),
-        "performed": F.count_if((code == Code.CLOSED_PERFORMED) & (at >= midnight)),
+        "performed": F.count_if(performed),
         "seen_at": F.max(F.when(code.isin(*DELIVERED, *executions), at)),
         "newest_at": F.max(at),
         "unknown_ids": F.count_if(unknown),
-        "sources": F.array_distinct(F.array_compact(sources)),
     }
-    counted = rows.groupBy("folder").agg(*(one.alias(name) for name, one in numbers.items()))
-    return {
-        date.fromisoformat(row["folder"]): DayCounts(**{name: row[name] for name in numbers})
-        for row in counted.collect()
+    of_kinds = [F.when(source.startswith(f"{kind} "), source) for kind in KINDS]
+    ends = {
+        f"end_{n}": end for n, end in enumerate(f(one) for one in of_kinds for f in (F.min, F.max))
     }
+    seen = Observation()
+    observed = rows.observe(seen, *(one.alias(name) for name, one in (numbers | ends).items()))
+    parquet_writer(observed, rows.schema, _NO_DICTIONARY).mode("overwrite").parquet(folder)
+    found = seen.get
+    sources = dict.fromkeys(found[name] for name in ends if found[name])
+    return DayCounts(**{name: found[name] for name in numbers}, sources=list(sources))

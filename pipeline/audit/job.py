@@ -13,7 +13,7 @@ Exit status: see `Status`.
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from operator import itemgetter
@@ -27,25 +27,16 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pipeline.audit.cache import Cache, DayCounts
 from pipeline.audit.horizon import Horizon, horizon_of
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
-from pipeline.audit.judging.verdicts import Coverage, judged, per_message, unresolved
+from pipeline.audit.judging.verdicts import Coverage, judged, per_message
 from pipeline.audit.reading.all_streams import (
     before,
-    is_hash,
     is_of,
-    is_sqs_id,
     narrow,
     of_messages,
     with_known_ids,
 )
 from pipeline.audit.reading.listing import Listing, list_records
-from pipeline.audit.reading.places import (
-    alone_in,
-    as_argument,
-    files_below,
-    first_line,
-    is_uri,
-    place,
-)
+from pipeline.audit.reading.places import alone_in, as_argument, first_line, is_uri, place
 from pipeline.audit.reading.quarantine import Quarantine, quarantine
 from pipeline.audit.reading.records import KINDS
 from pipeline.audit.request import Request, Status, parser
@@ -73,23 +64,13 @@ from pipeline.spark.session import configured, spark_session
 
 VERSION = 1
 """Of summary.json's form."""
-INTERNAL: Final = ("touched", "unresolved", "unrepeatable")
+INTERNAL: Final = ("touched", "unrepeatable")
 """Columns of the judgement that `messages/` does not hold."""
-_LITTLE: Final = 128 * 2**20  # bytes; 10,000 messages are about 3 MB
-"""Up to here the quick compiler costs less: 1 million events took 31 CPU s by it and 50 by both."""
 _MOST_TOLD: Final = 200
-_MOST_LOOKED_FOR: Final = 25_000_000
-"""Rows in the days that are judged, of some four million messages: each that is looked for in other
-days costs some 64 bytes in every process."""
 
 
-def audit(
-    spark: SparkSession, request: Request, say: Callable[[str], None] | None = None
-) -> dict[str, Any]:
+def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
     """Judge, write the results, and return the summary.
-
-    Args:
-        say: called with how much is read, if that takes long.
 
     Raises:
         CannotAudit: there is nothing to audit, or the audit did not come to its end.
@@ -98,8 +79,7 @@ def audit(
     try:
         configured(spark)
         began = now_ms()
-        everything = list_records(spark, request.records, request.out)
-        listing = _within_reach(request, everything)
+        listing = _within_reach(request, list_records(spark, request.records, request.out))
         span = _span(request, listing)
         refuse_others(spark, request.out)
         with alone_in(request.out):
@@ -107,12 +87,9 @@ def audit(
             try:
                 cache = Cache(spark, request.out, request.from_raw, request.effects)
                 cache.bring_up_to_date(
-                    listing,
-                    everything.days(),
-                    lambda: list_records(spark, request.records, request.out),
-                    say,
+                    listing, lambda: list_records(spark, request.records, request.out)
                 )
-                _check_one_stack(cache.sources(all_days(*span)))
+                _check_one_stack(cache, span)
                 counts = [manifest.counts for manifest in cache.days.values()]
                 horizon = horizon_of(request, listing, began, counts)
                 _check_effects_have_times(cache, request, span, horizon)
@@ -167,11 +144,15 @@ def _head(request: Request, sentence: str, status: Status, told: Any) -> dict[st
     }
 
 
-def _check_one_stack(sources: Mapping[str, date]) -> None:
+def _check_one_stack(cache: Cache, span: Interval) -> None:
+    first_day: dict[str, date] = {}
+    for day in all_days(*span):
+        for source in cache.days[day].counts.sources if day in cache.days else ():
+            first_day.setdefault(source, day)
     for kind in KINDS:
-        of_kind = sorted(one for one in sources if one.startswith(f"{kind} "))
-        if len(of_kind) > 1:
-            first, second = (f"{one} ({sources[one]})" for one in of_kind[:2])
+        stacks = sorted(source for source in first_day if source.startswith(f"{kind} "))
+        if len(stacks) > 1:
+            first, second = (f"{stack} ({first_day[stack]})" for stack in stacks[:2])
             raise CannotAudit(
                 f"The records are of two stacks, {first} and {second}: keep those of each in a "
                 "folder of its own."
@@ -210,35 +191,13 @@ def _write_summary(spark: SparkSession, request: Request, summary: dict[str, Any
 
 
 def _within_reach(request: Request, listing: Listing) -> Listing:
-    oldest = _oldest(request)
+    if request.days is None or request.reach is None:
+        return listing
+    oldest = request.days[0] - timedelta(days=request.reach)
     files = tuple(file for file in listing.files if file.day >= oldest)
     if not files:
         raise CannotAudit(f"Nothing to audit in {request.records} since {oldest}.")
     return replace(listing, files=files, since=oldest)
-
-
-def _oldest(request: Request) -> date:
-    """The first day that is read."""
-    if request.days is None or request.reach is None:
-        return _FIRST
-    return request.days[0] - timedelta(days=min(request.reach, (request.days[0] - _FIRST).days))
-
-
-def is_brief(request: Request) -> bool:
-    """Whether there is so little to read, and here, that starting is most of the work.
-
-    Of a day that is cached no records are read, and to read its rows costs a tenth of that.
-    """
-    if is_uri(request.records) or is_uri(request.out):
-        return False
-    try:
-        listing = _within_reach(request, list_records(None, request.records, request.out))
-    except CannotAudit:
-        return True
-    cached = [] if request.from_raw else files_below(place(None, f"{request.out}/{CACHE}"))
-    there = {one.below for one in cached}
-    read = (one.size for one in listing.files if f"{one.day}.manifest" not in there)
-    return sum(read) + sum(one.size for one in cached) // 10 < _LITTLE
 
 
 def message_rows(
@@ -266,7 +225,6 @@ class _Audit:
         span: the days that are judged.
         last_told: the `told` of the last summary.
         bad: what could not be read.
-        known_ids: records are to be put under the ids that they stand for.
     """
 
     spark: SparkSession
@@ -277,7 +235,6 @@ class _Audit:
     horizon: Horizon
     last_told: Any = None
     bad: Quarantine = field(default_factory=Quarantine)
-    known_ids: bool = False
 
     def summary(self) -> dict[str, Any]:
         """Judge, then the results and their summary."""
@@ -290,39 +247,25 @@ class _Audit:
         lines = self.cache.rows(torn).where("problem IS NOT NULL") if torn else None
         folder = f"{self.request.out}/quarantine"
         self.bad = quarantine(self.spark, self.listing, lines, since, folder)
-        self.known_ids = self._is_an_id_unresolved()
         return self._results(*self._judge())
 
-    def _is_an_id_unresolved(self) -> bool:
-        if not any(one.counts.unknown_ids for one in self.cache.days.values()):
-            return False
-        rows = self._as_of(self.cache.rows().where(is_sqs_id() | is_hash()))
-        numbers = per_message(narrow(rows, None), None)
-        return bool(numbers.where(unresolved()).limit(1).count())
-
-    def _as_of(self, rows: DataFrame) -> DataFrame:
-        return rows if self.horizon.as_of is None else before(rows, self.horizon.as_of)
-
     def _rows(self) -> DataFrame:
-        rows = self._as_of(self.cache.rows())
-        return with_known_ids(rows) if self.known_ids else rows
+        rows = self.cache.rows()
+        if self.horizon.as_of is not None:
+            rows = before(rows, self.horizon.as_of)
+        has_names = any(one.counts.unknown_ids for one in self.cache.days.values())
+        return with_known_ids(rows) if has_names else rows
 
     def _rows_to_judge(self) -> DataFrame:
         """The rows of the messages that are judged, and of those that these days touch.
 
         Touched is a message with a record of these days, or in their folders.
         """
-        rows, days, (since, until) = self._rows(), self.cache.days, self.span
-        inside = [day for day in days if since <= day <= until]
-        many = sum(days[day].counts.rows for day in inside) > _MOST_LOOKED_FOR
-        if self.request.days is None or self.request.from_raw or many:
+        rows, (since, until) = self._rows(), self.span
+        if self.request.days is None or self.request.from_raw:
             return rows
-        of_days = is_of(self.span)
-        if self.known_ids:
-            in_folders = F.col("folder").between(since.isoformat(), until.isoformat())
-            return of_messages(rows, rows.where(of_days | in_folders))
-        outside = self.cache.rows(days.keys() - set(inside)).where(of_days)
-        return of_messages(rows, self.cache.rows(inside).union(outside))
+        in_folders = F.col("folder").between(since.isoformat(), until.isoformat())
+        return of_messages(rows, rows.where(is_of(self.span) | in_folders))
 
     def _judge(self) -> tuple[DataFrame, dict[str, Any]]:
         """The messages as they were written, and what was observed of all on the way."""
@@ -464,15 +407,12 @@ def _days_where(condition: Column) -> Column:
     return F.concat_ws(" ", F.collect_set(F.when(condition, F.col("day").cast("string"))))
 
 
-_FIRST: Final = date(2000, 1, 1)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the audit from a command line, and print a line of JSON; for the exit see `Status`."""
     try:
         request = Request.of(parser().parse_args(argv))
-        spark = spark_session("actonce-audit", brief=is_brief(request))
-        result = audit(spark, request, lambda said: _print(sys.stderr, audit=said))
+        spark = spark_session("actonce-audit")
+        result = audit(spark, request)
         found = {name: result[name] for name in ("exit_status", "sentence")}
         _print(sys.stdout, **found, summary=f"{request.out}/summary.json")
     except CannotAudit as error:

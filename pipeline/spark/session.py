@@ -21,18 +21,16 @@ from pipeline.errors import CannotAudit
 from pipeline.spark.java import NONE_FOUND, use_java
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Of two compilers the JVM has, the quick one, and no threads that collect garbage: they pay off
-after minutes."""
+"""Of two compilers the JVM has, the quick one, and no threads that collect garbage: of most audits
+starting is most of the work, and they pay off after minutes. Who audits more here sets
+PYSPARK_SUBMIT_ARGS="--driver-java-options -XX:TieredStopAtLevel=4 pyspark-shell"."""
 
 
-def spark_session(name: str, *, brief: bool = False) -> SparkSession:
+def spark_session(name: str) -> SparkSession:
     """The session to work in.
 
     `SPARK_REMOTE` set: that Spark Connect server. Under spark-submit: what it was told. Otherwise
     `local[*]`.
-
-    Args:
-        brief: there is little to do, so starting is most of it.
 
     Raises:
         CannotAudit: Spark would have to start here and there is no Java, or it does not start.
@@ -65,9 +63,11 @@ def spark_session(name: str, *, brief: bool = False) -> SparkSession:
             .config("spark.sql.adaptive.advisoryPartitionSizeInBytes", "16m")
         )
         if SparkContext._active_spark_context is None:  # noqa: SLF001 - it has no public name
-            _start_jvm({"spark.driver.defaultJavaOptions": BRIEF} if brief else {})
-        with _python_s_ctrl_c():
-            spark = builder.getOrCreate()
+            _start_jvm()
+        spark = builder.getOrCreate()
+        if threading.current_thread() is threading.main_thread():
+            # Spark's own handler calls the JVM in the middle of whatever was being asked of it.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         # A file that cannot be read is reported by the audit, not by a stack trace.
         spark.sparkContext.setLogLevel("OFF")
     return configured(spark)
@@ -105,14 +105,12 @@ def ended_together() -> Iterator[None]:
     """
     try:
         yield
-    except Exception:
-        raise
-    except BaseException:  # Ctrl-C, or the end of this process
+    except (KeyboardInterrupt, SystemExit):
         _end_jvm()
         raise
 
 
-def _start_jvm(settings: dict[str, str]) -> None:
+def _start_jvm() -> None:
     """Start the JVM; what it says of itself goes into a file, for nobody can do anything about it.
 
     Raises:
@@ -125,7 +123,7 @@ def _start_jvm(settings: dict[str, str]) -> None:
         how = {"stdout": said, "stderr": subprocess.STDOUT, "start_new_session": True}
         try:
             launch: Callable[..., Any] = launch_gateway
-            gateway = launch(SparkConf().setAll(list(settings.items())), how)
+            gateway = launch(SparkConf().set("spark.driver.defaultJavaOptions", BRIEF), how)
         except PySparkRuntimeError as error:
             raise CannotAudit(f"Spark did not start: {_last_words(said) or error}") from error
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as above
@@ -145,24 +143,6 @@ def _last_words(said: IO[bytes]) -> str:
         if words or time.monotonic() > deadline:
             return words[-1] if words else ""
         time.sleep(0.05)
-
-
-@contextlib.contextmanager
-def _python_s_ctrl_c() -> Iterator[None]:
-    """Leave Ctrl-C to Python while Spark puts a handler of its own in its place.
-
-    Spark's calls the JVM in the middle of whatever was being asked of it, and what comes of that is
-    an error of any kind. Until it is taken away again, Ctrl-C waits.
-    """
-    if threading.current_thread() is not threading.main_thread():  # Spark leaves it alone, too
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_jvm() -> None:

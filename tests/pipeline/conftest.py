@@ -14,9 +14,9 @@ def spark() -> Iterator[SparkSession]:
     if not os.environ.get("SPARK_REMOTE") and find_java() is None:
         pytest.skip(f"the audit and the backfill. {NONE_FOUND}")
     with pytest.MonkeyPatch.context() as patch:
-        # It runs for minutes, so its second compiler pays off; and every processor is busy, so
-        # threads of its own that collect garbage do not.
-        patch.setenv("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC")
+        # It runs for minutes, so its second compiler pays off.
+        options = "--driver-java-options -XX:TieredStopAtLevel=4 pyspark-shell"
+        patch.setenv("PYSPARK_SUBMIT_ARGS", options)
         session = spark_session("tests")
     session.conf.set("spark.sql.shuffle.partitions", "2")
     if not os.environ.get("SPARK_REMOTE"):

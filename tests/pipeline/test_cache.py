@@ -2,10 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from datetime import date
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,62 +10,96 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit import cache
-from pipeline.audit.cache import Cache, DayCounts, Manifest, Source, version
-from pipeline.audit.reading import places
+from pipeline.audit.cache import (
+    DayCounts,
+    Manifest,
+    differences,
+    is_all_there_is,
+    version,
+    why_read,
+)
 from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.reading.listing import File, list_records
-from pipeline.audit.reading.places import ListedFile, alone_in
-from pipeline.audit.times import now_ms
+from pipeline.audit.reading.places import alone_in
 from pipeline.errors import CannotAudit
-from tests.pipeline.nights import Killed, Row, audited, rows_of, said, settled
-from tests.pipeline.streams_on_disk import DAY, EFFECTS, at, effect, file_of, performed, write
+from tests.pipeline.nights import Killed, Row, audited, rows_of, said
+from tests.pipeline.streams_on_disk import DAY, at, effect, file_of, performed, write
 
 NEXT_DAY = "2026-02-01"
-FILE = File("/r/sent/a", "sent", date(2026, 1, 31), 9, "stamp")
-PART = Source("rows/1/day=2026-01-31/part-0.parquet", 5, "then")
-MANIFEST = Manifest(FILE.day, (Source(FILE.path, 9, "stamp"),), (PART,), DayCounts(rows=2), "v1")
-THERE = {PART.path: ListedFile("", PART.path, 5, stamp="then")}
+PART = f"rows/day={DAY}/part-0.parquet"
+FILES = {"sent/a": "1", "sent/b": "2"}
+MANIFEST = Manifest(FILES, {PART: 5}, DayCounts(effects=2), "v1", judged={"sent/a": "1"})
 NOT_WHOLE = "what was cached of it is not whole"
 CHANGED = "files of it came, went or changed"
 
 
-# --------------------------------------------------------------------------- the manifest
-
-
-def test_a_manifest_is_read_only_as_it_was_written_and_its_rows_by_the_version_that_did() -> None:
-    manifest = replace(MANIFEST, judged={"sent/dt=2026-01-31/a": "1"})
-    text = manifest.text()
-    assert Manifest.of(text) == manifest
-    changed = text.replace('"rows": 2', '"rows": 1')
-    assert changed != text
-    for other in ("", "{}", text[:-20], changed):
+def test_a_manifest_is_read_only_as_it_was_written() -> None:
+    text = json.dumps(asdict(MANIFEST))
+    assert Manifest.of(text) == MANIFEST
+    for other in ("", "{}", "[]", text[:-20], text.replace("effects", "effect")):
         assert Manifest.of(other) is None
-    assert MANIFEST.misfit([FILE], THERE, "v2") == "it was cached by another version"
-    assert version("4.0.5") == version("4.0.5") != version("4.0.6")
 
 
 @pytest.mark.parametrize(
-    ("manifest", "files", "there", "why"),
+    ("manifest", "sources", "there", "why"),
     [
-        (MANIFEST, [FILE], THERE, None),
-        (MANIFEST, [FILE], {}, NOT_WHOLE),
-        (MANIFEST, [FILE], {PART.path: replace(THERE[PART.path], size=4)}, NOT_WHOLE),
-        (MANIFEST, [FILE], {PART.path: replace(THERE[PART.path], stamp="now")}, NOT_WHOLE),
-        (MANIFEST, [replace(FILE, size=8)], THERE, CHANGED),
-        (MANIFEST, [replace(FILE, stamp="another")], THERE, CHANGED),
-        (MANIFEST, [], THERE, CHANGED),
-        (MANIFEST, [FILE, replace(FILE, path="/r/sent/b")], THERE, CHANGED),
-        # So young when it was read that a change might not show.
-        (replace(MANIFEST, sources=(Source(FILE.path, 9, ""),)), [FILE], THERE, CHANGED),
+        (MANIFEST, FILES, {PART: 5, "more": 1}, None),
+        (None, FILES, {PART: 5}, "nothing was cached of it"),
+        (replace(MANIFEST, version="v0"), FILES, {PART: 5}, "it was cached by another version"),
+        (MANIFEST, FILES, {}, NOT_WHOLE),
+        (MANIFEST, FILES, {PART: 4}, NOT_WHOLE),
+        (MANIFEST, FILES | {"sent/b": "3"}, {PART: 5}, CHANGED),
+        (MANIFEST, FILES | {"sent/c": "3"}, {PART: 5}, CHANGED),
+        (MANIFEST, {"sent/a": "1"}, {PART: 5}, CHANGED),
     ],
 )
 def test_what_does_not_fit_is_told(
-    manifest: Manifest, files: list[File], there: dict[str, ListedFile], why: str | None
+    manifest: Manifest | None, sources: cache.Files, there: dict[str, int], why: str | None
 ) -> None:
-    assert manifest.misfit(files, there, "v1") == why
+    assert why_read(manifest, sources, there, "v1") == why
 
 
-# --------------------------------------------------------------------------- what is believed
+@pytest.mark.parametrize(
+    ("manifest", "sources", "there", "right"),
+    [
+        (replace(MANIFEST, version="v0"), {"sent/a": "1"}, {PART: 5}, True),
+        (MANIFEST, {}, {PART: 5}, True),
+        (MANIFEST, FILES, {PART: 5}, False),
+        (MANIFEST, {"sent/a": "2"}, {PART: 5}, False),
+        (MANIFEST, {"sent/c": "3"}, {PART: 5}, False),
+        (MANIFEST, {}, {}, False),
+        (replace(MANIFEST, form="another"), {}, {PART: 5}, False),
+    ],
+)
+def test_of_a_day_that_has_expired_the_rows_are_all_there_is(
+    manifest: Manifest, sources: cache.Files, there: dict[str, int], right: bool
+) -> None:
+    assert is_all_there_is(manifest, sources, there) == right
+
+
+def test_what_became_of_files_is_told() -> None:
+    judged = {"same": "1", "other": "1", "left": "1", "unread": "1"}
+    now = {"same": "1", "other": "2", "new": "1", "unread": ""}
+    assert differences(judged, now) == {
+        "left": "gone", "new": "come", "other": "changed", "unread": "changed",
+    }  # fmt: skip
+
+
+def test_each_source_is_a_part_of_the_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code of a reason that is added may be one that another record had."""
+    monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path / package)
+    for package in ("pipeline.audit", "pipeline.spark", "actonce_core"):
+        (tmp_path / package / "below").mkdir(parents=True)
+    source = tmp_path / "actonce_core" / "below" / "reason.py"
+    found = [version("4")]
+    for text in ("a", "b"):
+        source.write_text(text)
+        found.append(version("4"))
+    found += [version("5"), version("5", Attributes("order_id", "sent_at"))]
+    assert len(set(found)) == len(found)
+    source.with_suffix(".pyc").write_text("c")
+    assert version("4") == found[2]
 
 
 def records(folder: Path) -> Path:
@@ -85,64 +116,48 @@ def manifest_of(root: Path, day: str = DAY) -> Path:
     return Path(f"{root}-out") / "cache" / f"{day}.manifest"
 
 
-def part_of(root: Path, day: str = DAY) -> Path:
-    """A file of the rows that are cached of a day."""
-    files = json.loads(manifest_of(root, day).read_text().splitlines()[1])["files"]
-    return Path(f"{root}-out") / "cache" / str(files[0]["path"])
-
-
-def _again(path: Path, content: bytes) -> None:
-    """As it was by its size and time of change, with another content."""
-    status = path.stat()
-    path.write_bytes(content)
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+def part_of(root: Path) -> Path:
+    """A file of the rows that are cached of the first day."""
+    (name, *_) = json.loads(manifest_of(root).read_text())["rows"]
+    return manifest_of(root).parent / str(name)
 
 
 @pytest.mark.long
-def test_what_does_not_fit_is_read_again(spark: SparkSession, tmp_path: Path) -> None:
-    root = settled(records(tmp_path))
+def test_what_is_cached_is_believed_while_it_fits(spark: SparkSession, tmp_path: Path) -> None:
+    """It lies below the records' root here, and is none of them."""
+    root, raw = records(tmp_path), tmp_path / "raw"
+
+    def read(**asked: Any) -> tuple[int, dict[str, str]]:
+        told = judged(spark, root, out=f"{root}/audit", **asked)
+        assert told["quarantine"]["by_reason"] == {}
+        return told["read"]["days_cached"], told["read"]["why"]
+
     first = judged(spark, root)
-    content = bytearray(part_of(root).read_bytes())
-    content[len(content) // 2] ^= 1
-    _again(part_of(root), bytes(content))
+    for file in root.rglob("*.jsonl"):
+        os.utime(file, (0, 0))  # copied, say
+    part = part_of(root)
+    part.write_bytes(part.read_bytes() + b"x")
     by_cache = judged(spark, root)
     assert by_cache["read"]["why"] == {DAY: NOT_WHOLE}
-    assert said(by_cache) == said(first)
+    assert by_cache["verdicts"] == first["verdicts"]
+    assert judged(spark, root)["read"]["days_cached"] == 2
 
     file = file_of(root, "executions")
-    _again(file, file.read_bytes().replace(b"SUCCEEDED", b"TIMED_OUT"))
-    by_cache, raw = judged(spark, settled(root)), tmp_path / "raw"
+    status = file.stat()
+    file.write_bytes(file.read_bytes().replace(b"SUCCEEDED", b"TIMED_OUT"))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    by_cache = judged(spark, root)
     assert by_cache["read"]["why"] == {DAY: CHANGED}
     from_raw = audited(spark, root, raw, day=NEXT_DAY, from_raw=True)
     assert said(by_cache) == said(from_raw)
     assert rows_of(Path(f"{root}-out")) == rows_of(raw)
-
-
-@pytest.mark.long
-def test_the_cache_is_believed_once_a_change_would_show_and_unless_from_raw(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It lies below the records' root here, and is none of them."""
-    root = settled(records(tmp_path))
-    oldest = min(one.settles for one in list_records(spark, str(root)).files)
-
-    def read(*, from_raw: bool = False) -> tuple[int, int]:
-        summary = audited(spark, root, from_raw=from_raw)
-        assert summary["quarantine"]["by_reason"] == {}
-        return summary["read"]["days_cached"], summary["read"]["days_read"]
-
-    with monkeypatch.context() as young:
-        young.setattr(cache, "now_ms", lambda: oldest)
-        assert read() == (0, 2)
-    assert read() == (0, 2)
-    assert read() == (2, 0)
-    assert read(from_raw=True) == (0, 2)
+    assert judged(spark, root, from_raw=True)["read"]["days_read"] == 2
 
 
 def test_another_audit_s_folder_is_not_written_into_until_that_has_ended(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    root = settled(records(tmp_path))
+    root = records(tmp_path)
     out = root / "audit"
     with alone_in(str(out)):
         out.joinpath("summary.json").write_text('{"exit_status": 2, "of": "the other one"}')
@@ -153,11 +168,9 @@ def test_another_audit_s_folder_is_not_written_into_until_that_has_ended(
 
 
 @pytest.mark.long
-def test_what_was_cached_of_days_that_are_gone_goes(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_cached_of_days_that_are_gone_goes(spark: SparkSession, tmp_path: Path) -> None:
     """But not of one that was judged, before somebody has looked."""
-    root = settled(records(tmp_path))
+    root = records(tmp_path)
     judged(spark, root, None)
     part = part_of(root)
     for file in root.glob(f"*/dt={DAY}/*"):
@@ -166,48 +179,8 @@ def test_what_was_cached_of_days_that_are_gone_goes(
     assert manifest_of(root).exists()
     judged(spark, root, None, from_raw=True)
     assert not manifest_of(root).exists()
-    assert part.exists()  # another audit may be reading it
-    later = now_ms() + 2 * 86_400_000
-    monkeypatch.setattr(cache, "now_ms", lambda: later)
-    judged(spark, root, None)
     assert not part.exists()
-    assert part_of(root, NEXT_DAY).exists()
-
-
-# --------------------------------------------------------------------------- killed, or not alone
-
-
-def _killed_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Callable[[], int]:
-    """End in the middle of the n-th write into the cache, or after it."""
-    half, index = number % 2 == 0, number // 2
-    count = 0
-
-    def dying(write: Callable[..., Any], halve: Callable[..., None]) -> Callable[..., Any]:
-        def written(*arguments: Any, **named: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count - 1 != index:
-                return write(*arguments, **named)
-            write(*arguments, **named)
-            if half:
-                halve(*arguments)
-            raise Killed
-
-        return written
-
-    def half_a_text(there: Any, path: str, text: str) -> None:
-        (Path(there.root) / path).write_text(text[: len(text) // 2])
-
-    def some_rows(_: Any, folder: str, *__: Any) -> None:
-        for part in sorted(Path(folder).rglob("*.parquet"))[::2]:
-            part.write_bytes(part.read_bytes()[:100])
-
-    class Dying(places._Here):
-        write = dying(places._Here.write, half_a_text)
-
-    monkeypatch.setattr(cache, "place", lambda _, name: Dying(name))
-    monkeypatch.setattr(cache, "write_rows", dying(cache.write_rows, some_rows))
-    return lambda: count
+    assert manifest_of(root, NEXT_DAY).exists()
 
 
 OF_CHANGES = {"changed", "cannot_judge", "sentence"}
@@ -215,50 +188,28 @@ OF_CHANGES = {"changed", "cannot_judge", "sentence"}
 
 
 @pytest.mark.long
-def test_killed_at_each_write_the_next_night_says_what_it_would_have(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize("write", ["write_rows", "Cache._write"])
+def test_killed_while_it_writes_the_next_night_says_what_it_would_have(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str
 ) -> None:
-    root = settled(records(tmp_path))
+    root = records(tmp_path)
     never = said(judged(spark, root))
     rows = rows_of(Path(f"{root}-out"))
-    writes = 0
-    for number in range(100):
-        folder = root / "sent" / f"dt={DAY if number % 2 else NEXT_DAY}"
-        (folder / f"more-{number}.jsonl").write_text("\n")  # a day is to be read again
-        settled(root)
-        with pytest.MonkeyPatch.context() as patch:
-            count = _killed_at(patch, number)
-            try:
-                judged(spark, root)
-            except Killed:
-                writes += 1
-            else:
-                assert count() * 2 <= number  # no write is left that it was not killed at
-                break
-        now = said(judged(spark, root))
-        assert {name: now[name] for name in now.keys() - OF_CHANGES} == {
-            name: never[name] for name in never.keys() - OF_CHANGES
-        }, number
-        assert rows_of(Path(f"{root}-out")) == rows, number
-    assert writes == 4  # rows and a manifest, each in the middle and after
+    more = [root / "sent" / f"dt={day}" / "more.jsonl" for day in (DAY, NEXT_DAY)]
+    for file in more:  # each day is to be read again
+        file.write_text("\n")
 
+    def dying(*_: Any) -> None:
+        for part in (Path(f"{root}-out") / "cache").rglob("*.parquet"):
+            part.write_bytes(part.read_bytes()[:100])
+        raise Killed
 
-def test_two_that_cache_the_same_days_at_once_spoil_nothing(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    root = settled(records(tmp_path))
-    listing = list_records(spark, str(root))
-    named = Attributes.of_output(EFFECTS)
-    both = [Cache(spark, f"{root}-out", from_raw=True, effects=named) for _ in range(2)]
-    with ThreadPoolExecutor() as threads:
-        list(
-            threads.map(
-                lambda one: one.bring_up_to_date(listing, listing.days(), lambda: listing), both
-            )
-        )
-    after = Cache(spark, f"{root}-out", effects=named)
-    after.bring_up_to_date(listing, listing.days(), lambda: listing)
-    assert after.again == {}
-    told = [sorted(one.rows().collect()) for one in (*both, after)]
-    assert told[0] == told[1] == told[2]
-    assert len(told[0]) == 11
+    with monkeypatch.context() as dies:
+        dies.setattr(f"pipeline.audit.cache.{write}", dying)
+        with pytest.raises(Killed):
+            judged(spark, root)
+    now = said(judged(spark, root))
+    assert {name: now[name] for name in now.keys() - OF_CHANGES} == {
+        name: never[name] for name in never.keys() - OF_CHANGES
+    }
+    assert rows_of(Path(f"{root}-out")) == rows

@@ -1,131 +1,82 @@
-"""Judged by the cache of earlier days, or from the records: the same."""
+"""Judged night after night by the cache of earlier days, or from the records: the same."""
 
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Iterator
+from datetime import date, timedelta
 from pathlib import Path
+from random import Random
 
-import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.horizon import horizon_of
-from pipeline.audit.job import message_rows
-from pipeline.audit.reading.all_streams import records, with_known_ids
-from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.reading.listing import list_records
-from tests.pipeline.nights import Row, audited, night, requested, rows_of, said, settled
-from tests.pipeline.streams_on_disk import EFFECTS
-from tests.pipeline.weeks import Weeks, day
+from tests.pipeline.judge import Record
+from tests.pipeline.nights import Row, audited, rows_of, said
+from tests.pipeline.streams_on_disk import DAY, KINDS, STREAMS, at, line_of, performed
+
+NIGHTS = 4
+FIRST = date.fromisoformat(DAY)
 
 
-def judged_at_once(spark: SparkSession, root: Path, number: int) -> list[Row]:
-    """The rows of a night, in one plan from lines to verdicts; nothing is cached."""
-    listing = list_records(spark, str(root))
-    request = requested(str(root), since=day(number - 1), until=day(number))
-    horizon = horizon_of(request, listing, 0)
-    rows = records(spark, listing.files, Attributes.of_output(EFFECTS))
-    if message_rows(rows, request, listing, horizon).where("unresolved").count():
-        rows = with_known_ids(rows)
-    judged = message_rows(rows, request, listing, horizon).where(
-        F.col("message_id").isNotNull() & F.col("day").between(day(number - 1), day(number))
-    )
-    return [row.asDict() for row in judged.orderBy("day", "message_id").collect()]
+def day(number: int) -> str:
+    return (FIRST + timedelta(days=number)).isoformat()
 
 
-def judged_of(summary: Row) -> Row:
+def history(random: Random, name: str, number: int) -> Iterator[Record]:
+    """One message's records, from its day on. Half of them went well; the rest makes no sense."""
+    second = random.uniform(0, 86_000)
+    went_well = random.random() < 0.5
+    if went_well:
+        yield from performed(name, second, day(number))
+    for stream, record in random.choices(KINDS, k=random.choice((0, 1) if went_well else (1, 4))):
+        moment = at(random.uniform(second, 86_399), day(number + random.randint(0, 3)))
+        yield stream, record | {"message_id": name, "at": moment}
+
+
+def arrivals(random: Random) -> Iterator[tuple[int, str, str, str]]:
+    """Lines: in which night each comes, into which stream and which day's folder."""
+    for number in range(NIGHTS):
+        for stream in STREAMS:
+            yield number, stream, day(number), ""
+        yield number, random.choice(STREAMS), day(number), "no record"
+        for n in range(30):
+            for stream, record in history(random, f"m-{number}-{n}", number):
+                own = (date.fromisoformat(record["at"][:10]) - FIRST).days
+                later = own + random.randint(1, 2)
+                # In time; late; late, and in its own day's folder; or twice.
+                ways = (
+                    [(own, own)],
+                    [(later, later)],
+                    [(later, own)],
+                    [(own, own), (later, later)],
+                )
+                for night, folder in random.choices(ways, (90, 4, 2, 4))[0]:
+                    yield night, stream, day(folder), line_of(stream, record)
+
+
+def of_records(summary: Row) -> Row:
     """What is said but for files that came late, which the one names and the other accepts."""
     notice = {"sentence", "exit_status", "cannot_judge", "changed"}
     return {name: told for name, told in said(summary).items() if name not in notice}
 
 
-def played(
-    spark: SparkSession,
-    folder: Path,
-    weeks: Weeks,
-    every: int,
-    look: Callable[[int, Path], None],
-) -> list[Row]:
-    """Each night is judged with the cache, every so many from the records; what all said."""
-    root, told = folder / "records", []
-    root.mkdir()
-    for number in range(weeks.days):
-        weeks.arrive(root, number)
-        settled(root)
-        if number == 0:
-            continue
-        cached = night(spark, root, folder / "cached", number)
-        told.append(cached)
-        if (weeks.days - 1 - number) % every:
-            continue
-        from_raw = night(spark, root, folder / "from-raw", number, from_raw=True)
-        since = date.fromisoformat(day(number - 1))
-        rows = [rows_of(folder / way, since) for way in ("cached", "from-raw")]
-        assert rows[0] == rows[1], day(number)
-        assert judged_of(cached) == judged_of(from_raw), day(number)
-        assert from_raw["read"]["days_cached"] == 0
-        look(number, folder)
-    return told
-
-
-@pytest.mark.parametrize(
-    ("weeks", "every"),
-    [
-        (Weeks(4, 30, seed=7), 4),
-        pytest.param(Weeks(14, 40, seed=5, names=True, spoiled=True), 2, marks=pytest.mark.long),
-    ],
-    ids=["days", "two weeks, with other names and spoiled lines"],
-)
 def test_night_after_night_the_same_as_from_the_records(
-    spark: SparkSession,
-    tmp_path: Path,
-    weeks: Weeks,
-    every: int,
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    def look(number: int, folder: Path) -> None:
-        if number != weeks.days - 1 or weeks.spoiled:
-            return
-        # And neither is believed alone.
-        at_once = judged_at_once(spark, folder / "records", number)
-        names = ("message_id", "verdict", "judged", "deliveries", "effects", "sent")
-        assert [tuple(row[name] for name in names) for row in at_once] == [
-            tuple(row[name] for name in names)
-            for row in rows_of(folder / "cached")
-            if date.fromisoformat(str(row["day"])) >= date.fromisoformat(day(number - 1))
-        ]
-
-    told = played(spark, tmp_path, weeks, every, look)
-    assert told[0]["read"]["days_cached"] == 0
-    assert all(night["read"]["days_read"] for night in told)
-    assert any(night["read"]["days_cached"] for night in told)
+    lines, told = sorted(arrivals(Random(7))), []
+    for number in range(NIGHTS):
+        for night, stream, folder, line in lines:
+            if night == number:
+                file = tmp_path / "records" / stream / f"dt={folder}" / f"{night}.jsonl"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                with file.open("a") as written:
+                    written.write(f"{line}\n")
+        if number:
+            days = {"since": day(number - 1), "until": day(number), "reach": 100}
+            told.append(audited(spark, tmp_path / "records", tmp_path / "cached", **days))
+    raw = audited(spark, tmp_path / "records", tmp_path / "raw", from_raw=True, **days)
+    since = FIRST + timedelta(days=NIGHTS - 2)
+    assert rows_of(tmp_path / "cached", since) == rows_of(tmp_path / "raw", since) != []
+    assert of_records(told[-1]) == of_records(raw)
+    assert (raw["read"]["days_cached"], told[0]["read"]["days_cached"]) == (0, 0)
     why = {reason for night in told for reason in night["read"]["why"].values()}
-    assert why >= {"nothing was cached of it", "files of it came, went or changed"}, why
+    assert why == {"nothing was cached of it", "files of it came, went or changed"}
+    assert all(night["read"]["days_read"] for night in told)
     assert any(night["late_days"] for night in told)
-    assert any(night["verdicts"]["performed_once"] for night in told)
-
-
-@pytest.mark.long
-def test_an_old_day_again_the_same_as_from_the_records(spark: SparkSession, tmp_path: Path) -> None:
-    """Of later days are also wanted: the lines that could not be read, for they may be late."""
-    weeks = Weeks(8, 30, seed=6, spoiled=True)
-    root = tmp_path / "records"
-    root.mkdir()
-    for number in range(weeks.days):
-        weeks.arrive(root, number)
-    settled(root)
-    spoiled = {path.parent.name for path in root.rglob("spoiled.jsonl")}
-    assert any(name > f"dt={day(3)}" for name in spoiled)
-    audited(spark, root, tmp_path / "cached")
-
-    cached, raw = (
-        audited(spark, root, tmp_path / way, day=day(3), reach=100, from_raw=way == "raw")
-        for way in ("cached", "raw")
-    )
-
-    assert cached["read"]["days_read"] == 0
-    assert said(cached) == said(raw)
-    of_day = [
-        [row for row in rows_of(tmp_path / way) if str(row["day"]) == day(3)]
-        for way in ("cached", "raw")
-    ]
-    assert of_day[0] == of_day[1]
-    assert of_day[0]

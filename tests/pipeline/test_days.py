@@ -28,7 +28,7 @@ from tests.pipeline.streams_on_disk import (
     write,
 )
 
-NEXT_DAY, DAY_AFTER, A_WEEK_LATER = "2026-02-01", "2026-02-02", "2026-02-07"
+NEXT_DAY, DAY_AFTER = "2026-02-01", "2026-02-02"
 TESTS = Path(__file__).parent
 
 
@@ -88,42 +88,9 @@ def test_a_day_has_what_was_written_of_it_later_and_tells_what_came_late_to_anot
     assert {row["message_id"] for row in rows(root)} == {"new", "last"}
     assert told["verdicts"]["performed_once"] == 2
     assert (told["late_days"], told["late_alarms"]) == ([DAY], [DAY])
+    assert told["exit_status"] == 1
+    assert f"A message that began earlier has an alarm: audit {DAY} again." in told["sentence"]
     assert told["quarantine"]["by_reason"] == {"corrupt_line": 1}
-
-
-@pytest.mark.long
-def test_late_records_name_the_day_that_they_touch_and_its_alarm_once(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    again = effect("old", at(9, NEXT_DAY), "appointment-again")
-    history = [*performed("old"), *performed("new", 5, NEXT_DAY), again]
-    root = write(tmp_path, [*history, *performed("quiet", 5, A_WEEK_LATER)])
-
-    touched = audited(spark, root, day=NEXT_DAY)
-    assert (touched["late_days"], touched["late_alarms"]) == ([DAY], [DAY])
-    assert touched["verdicts"]["performed_again"] == 0
-    assert touched["exit_status"] == 1
-    assert f"A message that began earlier has an alarm: audit {DAY} again." in touched["sentence"]
-    assert [row["message_id"] for row in rows(root)] == ["new"]
-
-    own = audited(spark, root, day=DAY)
-    assert own["verdicts"]["performed_again"] == own["messages"] == 1
-    assert own["late_alarms"] == []  # a day's own are its verdicts
-    assert own["exit_status"] == 1
-    (alarm,) = own["alarms"]
-    assert [(step["stream"], step["what"]) for step in alarm["timeline"]] == [
-        ("sent", "accepted by SQS"),
-        ("deliveries", "started"),
-        ("executions", "RUNNING"),
-        ("effects", "appointment-old"),
-        ("executions", "SUCCEEDED performed"),
-        ("effects", "appointment-again"),
-    ]
-
-    untouched = audited(spark, root, day=A_WEEK_LATER)
-    assert (untouched["late_days"], untouched["late_alarms"]) == ([], [])
-    assert untouched["exit_status"] == 0
-    assert len({one["told"] for one in (touched, own, untouched)}) == 3
 
 
 def test_the_same_alarms_are_known_as_such_whatever_else_is_told_of_them() -> None:
@@ -160,7 +127,7 @@ def test_a_gap_is_from_a_messages_first_delivery_to_its_last(
 
 
 # Those that meet each of its ways; for all of them: SPARK_REMOTE=local pytest -n 0 tests/pipeline
-CONNECT = "every_real_shape or late_records or with_arrow"
+CONNECT = "every_real_shape or came_late or with_arrow"
 
 
 @pytest.mark.long

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from actonce_core.histories import reading
 from tests.pipeline.adversary.planted import healthy
-from tests.pipeline.nights import audited, settled, verdicts_of
+from tests.pipeline.nights import audited, verdicts_of
 from tests.pipeline.streams_on_disk import performed
 from tests.support.histories import listed, started
 from tests.unit.test_execution_records import Night
@@ -28,7 +28,7 @@ def test_an_open_execution_is_not_lost_and_one_that_failed_is_found(
     for looks in (False, True):
         if looks:
             record(root, monkeypatch)
-        audited(spark, settled(root), out)
+        audited(spark, root, out)
         verdicts = verdicts_of(out)
         told[looks] = [verdicts[name] for name in ("open", "failed", "one")]
     assert told == {

@@ -20,7 +20,7 @@ from pipeline.audit.reading.streams import Code
 from pipeline.audit.times import in_ms
 from pipeline.errors import CannotAudit
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import audited, judgements_of, settled
+from tests.pipeline.nights import audited, judgements_of
 from tests.pipeline.streams_on_disk import DAY, at, delivery, execution, named, put, write
 
 OF_SHOP = "order_id,sent_at,card"
@@ -208,7 +208,6 @@ def test_a_second_effect_of_a_teams_table_is_told_beside_the_items_of_others(
 def test_a_time_that_no_item_has_makes_no_message_lost(spark: SparkSession, tmp_path: Path) -> None:
     root = write(tmp_path, done(), WITHOUT_EFFECTS)
     exported(root, item())
-    settled(root)  # so that what is cached of it could be believed
     with pytest.raises(CannotAudit, match=f"Of the effects of {DAY} nothing has sentat "):
         audited(spark, root, effects="order_id,sentat")
     assert not (root / "audit" / "messages").exists()

@@ -68,7 +68,7 @@ def test_the_packaged_java_takes_arguments_with_blanks(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_spark_counts_on_the_packaged_java(tmp_path: Path) -> None:
     program = """
-spark = spark_session("tests", brief=True)
+spark = spark_session("tests")
 print(spark.range(7).selectExpr("sum(id)").collect()[0][0])
 print(spark._jvm.System.getProperty("java.home"))
 """
@@ -82,7 +82,7 @@ def test_what_a_jvm_that_does_not_start_said_last_is_told(tmp_path: Path) -> Non
     _java(tmp_path, "17.0.1", more=refuses)
     program = """
 try:
-    spark_session("tests", brief=True)
+    spark_session("tests")
 except CannotAudit as error:
     print(error)
 """

@@ -10,24 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit import cache
-from pipeline.audit.cache import differences
-from pipeline.audit.reading import places
 from pipeline.errors import CannotAudit
 from tests.pipeline import streams_on_disk as on_disk
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import Row, audited, settled, verdicts_of
+from tests.pipeline.nights import Row, audited, verdicts_of
 from tests.pipeline.streams_on_disk import DAY, at, effect, line_of, performed, write
 
 DAYS = (DAY, "2026-02-01", "2026-02-02")
 PATH = f"effects/dt={DAYS[1]}/records.jsonl"
-
-
-def test_what_became_of_files_is_told() -> None:
-    judged = {"same": "1", "other": "1", "left": "1", "unread": "1"}
-    now = {"same": "1", "other": "2", "new": "1", "unread": ""}
-    assert differences(judged, now) == {
-        "left": "gone", "new": "come", "other": "changed", "unread": "changed",
-    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +37,7 @@ def place(judged_once: Path, tmp_path: Path) -> Path:
 
 
 def judged(spark: SparkSession, place: Path, **asked: Any) -> Row:
-    return audited(spark, settled(place / "records"), place / "out", **asked)
+    return audited(spark, place / "records", place / "out", **asked)
 
 
 def told(summary: Row) -> tuple[int, dict[str, str]]:
@@ -111,7 +101,7 @@ def test_who_changes_a_file_while_it_is_read_has_it_read_again_or_named(
     write_rows = cache.write_rows
     times: list[int] = []
 
-    def meanwhile(*arguments: Any) -> int:
+    def meanwhile(*arguments: Any) -> cache.DayCounts:
         if len(times) < most:
             times.append(1)
             file.write_text(line_of(*effect("one", at(0.4), f"appointment-{len(times)}")) + "\n")
@@ -124,7 +114,7 @@ def test_who_changes_a_file_while_it_is_read_has_it_read_again_or_named(
     manifest = cache.Manifest.of((tmp_path / "out" / "cache" / f"{DAY}.manifest").read_text())
     assert manifest is not None
     now = hashlib.sha256(file.read_bytes()).hexdigest()
-    assert manifest.hashes()[f"effects/dt={DAY}/records.jsonl"] == now
+    assert manifest.sources[f"effects/dt={DAY}/records.jsonl"] == now
     most, times = 99, []
     file.write_text("")
     with pytest.raises(CannotAudit, match=r"effects/dt=.* changes whenever it is read"):
@@ -146,21 +136,3 @@ def test_records_of_two_stacks_are_not_judged_on_whichever_day_they_lie(
     ):
         judged(spark, tmp_path)
     assert judged(spark, tmp_path, since=DAYS[1], until=DAYS[2])["exit_status"] == 0
-
-
-def test_what_hadoop_reaches_has_the_hashes_of_its_bytes(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    if os.environ.get("SPARK_REMOTE"):
-        pytest.skip("a client of Spark Connect has no Hadoop")
-    root = write(tmp_path / "a b%20 =é+[1]{x}", performed("m"))
-    (root / "effects" / f"dt={DAY}" / "no%6Came [3]").write_bytes(b"\x00\r\n")
-    elsewhere = places._Hadoop(spark, f"file://{root}")
-    paths = [one.path for one in elsewhere.files()]
-    assert not any(path.startswith(places.HERE) for path in paths)
-    hashes = places.hashes(spark, paths)
-    (empty,) = set(paths) - hashes.keys()
-    assert hashes | {empty: places.HASH_OF_NOTHING} == {
-        path: hashlib.sha256(Path(path.removeprefix("file:")).read_bytes()).hexdigest()
-        for path in paths
-    }

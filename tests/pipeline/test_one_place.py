@@ -37,24 +37,9 @@ _RUN = f"import sys, pathlib, {__name__} as here; here.answer(pathlib.Path(sys.a
 AT_NIGHT = [sent("", at(0)), delivery("", at(1), "refused", "at_night", None)]
 
 
-def copied(folder: Path) -> Path:
-    """A copy of the audit's sources."""
-    for name in ("functions/actonce_core", "pipeline"):
-        shutil.copytree(PROJECT / name, folder / name)
-    return folder
-
-
-def add(copy: Path, name: str) -> None:
-    """Add the line that is to be added to a source."""
-    line, more = ADDED[name]
-    text = (copy / name).read_text()
-    assert text.count(line) == 1
-    (copy / name).write_text(text.replace(line, f"{line}{more}"))
-
-
 def answer(root: Path) -> None:
     """Print how many states there are, the judgements below a root, and that of the new state."""
-    spark = spark_session("added", brief=True)
+    spark = spark_session("added")
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     summary = audited(spark, root, root / "audit", as_of=NOW.isoformat())
     then = in_ms(NOW) - 7_200_000
@@ -71,34 +56,14 @@ def answer(root: Path) -> None:
     print(json.dumps([len(codes_of("executions")), found, summary["totals"]["refused"]]))
 
 
-def version_in(folder: Path) -> str:
-    """The version of an audit by the sources in a folder, which its cache is of."""
-    path = os.pathsep.join((str(folder), str(folder / "functions")))
-    code = "from pipeline.audit.cache import version; print(version('4'))"
-    command = [sys.executable, "-c", code]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-
-
-def test_rows_that_were_cached_before_a_reason_was_added_are_read_again(tmp_path: Path) -> None:
-    """Its code may be one that another record had."""
-    copy = copied(tmp_path / "copy")
-    before = version_in(copy)
-    assert version_in(copy) == before
-    add(copy, "functions/actonce_core/reason.py")
-    assert version_in(copy) != before
-
-
 def test_a_reason_or_a_state_is_judged_right_that_is_added_in_one_place(tmp_path: Path) -> None:
-    copy = copied(tmp_path / "copy")
-    for name in ADDED:
-        add(copy, name)
+    copy = tmp_path / "copy"
+    for name in ("functions/actonce_core", "pipeline"):
+        shutil.copytree(PROJECT / name, copy / name)
+    for name, (line, more) in ADDED.items():
+        text = (copy / name).read_text()
+        assert text.count(line) == 1
+        (copy / name).write_text(text.replace(line, f"{line}{more}"))
     examples = {key: one for key, one in EXAMPLES.items() if key != "unasked as yet"}
     root = planted(tmp_path / "records", examples | {"at night": AT_NIGHT})
     path = os.pathsep.join(map(str, (copy, copy / "functions", PROJECT)))

@@ -2,26 +2,19 @@
 
 import gzip
 import json
-import os
-from datetime import datetime
 from pathlib import Path
 from typing import cast
 
-import pytest
 from pyspark.sql import SparkSession
 
 from actonce.cli.audit import put_page
 from lab.bench.records import write as write_planted
-from tests.pipeline.judge import Record
 from tests.pipeline.nights import audited, judgements_of, rows_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     at,
     delivery,
-    effect,
-    execution,
     line_of,
-    named,
     performed,
     put,
     sent,
@@ -100,24 +93,6 @@ def test_what_cannot_be_read_is_named_with_its_place_and_costs_itself_only(
     assert json.loads((root / "audit" / "summary.json").read_text()) == summary
 
 
-MISSING: dict[str, dict[str, tuple[list[Record], str, bool]]] = {
-    "effects": {
-        "runs": ([delivery("", at(1)), execution("", at(2), "RUNNING")], "in_flight", False),
-        "done": ([execution("", at(2), "SUCCEEDED", "performed")], "performed_once", False),
-    },
-    "executions": {"came": ([delivery("", at(1))], "in_flight", False)},
-    "deliveries": {
-        "sent": ([sent("", at(1))], "in_flight", False),
-        # Who asked for it may stand in what is missing; or nobody did.
-        "nobody's": ([effect("", at(1))], "performed_once", False),
-    },
-    "sent": {
-        "came": ([delivery("", at(1))], "lost", True),
-        "well": (performed("")[1:], "performed_once", True),
-    },
-}
-
-
 def test_an_unread_line_that_may_be_of_another_stream_makes_no_message_lost(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -125,44 +100,6 @@ def test_an_unread_line_that_may_be_of_another_stream_makes_no_message_lost(
     put(root, "sent", "misplaced.jsonl", b"{}")
     assert audited(spark, root)["exit_status"] == 3
     assert judgements_of(root / "audit")["m"] == ("in_flight", False)
-
-
-@pytest.mark.parametrize("missing", MISSING)
-def test_what_a_missing_stream_would_tell_is_not_guessed(
-    spark: SparkSession, tmp_path: Path, missing: str
-) -> None:
-    planted = MISSING[missing]
-    streams = {"sent", "deliveries", "executions", "effects", "dead_letters"} - {missing}
-    history = named({name: records for name, (records, _, _) in planted.items()})
-    summary = audited(spark, write(tmp_path, history, sorted(streams)))
-    assert judgements_of(tmp_path / "audit") == {
-        name: (verdict, sure) for name, (_, verdict, sure) in planted.items()
-    }
-    assert summary["days"][0]["streams"][missing] is None
-    assert any(f"{missing} is missing" in sentence for sentence in summary["cannot_judge"])
-
-
-@pytest.mark.parametrize(
-    ("files_of", "verdict", "sure"),
-    [
-        ("1970-01-01T00:00:00Z", "in_flight", False),
-        (at(200), "in_flight", False),
-        (at(600), "in_flight", True),
-        (at(1_600), "in_flight", True),
-        (at(3_600, "2026-02-01"), "lost", True),
-    ],
-    ids=["before all records", "before some", "after them", "after the grace", "after the day"],
-)
-def test_a_file_vouches_for_no_silence_before_its_own_records(
-    spark: SparkSession, tmp_path: Path, files_of: str, verdict: str, sure: bool
-) -> None:
-    root = write(tmp_path, [*performed("well"), sent("m", at(500))])
-    moment = datetime.fromisoformat(files_of).timestamp()
-    for file in root.rglob("*.jsonl"):
-        os.utime(file, (moment, moment))
-    summary = audited(spark, root)
-    assert judgements_of(root / "audit")["m"] == (verdict, sure)
-    assert summary["exit_status"] == {"lost": 1}.get(verdict, 0 if sure else 3)
 
 
 def test_the_page_goes_where_the_results_go(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pipeline.audit import job
-from pipeline.audit.job import is_brief, main
+from pipeline.audit.job import main
 from pipeline.audit.reading.listing import list_records
 from pipeline.errors import CannotAudit
 from pipeline.spark.session import spark_session
@@ -56,25 +56,6 @@ def test_days_out_of_reach_are_not_read(tmp_path: Path) -> None:
     assert job._within_reach(far, listing).days() == listing.days()
     with pytest.raises(CannotAudit, match=r"Nothing to audit in .* since 2026-02-02"):
         job._within_reach(replace(near, reach=0), listing)
-
-
-def test_where_little_is_to_be_read_starting_is_most_of_the_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = write(tmp_path / "records", performed("m"))
-    assert is_brief(requested(str(root)))
-    assert is_brief(requested(str(tmp_path / "nowhere")))  # which is told later
-    assert not is_brief(requested("s3://records/", out=str(tmp_path)))
-    monkeypatch.setattr(job, "_LITTLE", 100)
-    assert not is_brief(requested(str(root)))
-    cache = tmp_path / "records" / "audit" / "cache"
-    cache.mkdir(parents=True)
-    for day in {path.parent.name.removeprefix("dt=") for path in root.rglob("dt=*/*")}:
-        (cache / f"{day}.manifest").touch()
-    assert is_brief(requested(str(root)))  # as every day is cached
-    assert not is_brief(requested(str(root), from_raw=True))
-    (cache / "rows").write_bytes(bytes(1000))
-    assert not is_brief(requested(str(root)))
 
 
 def test_without_java_it_says_so_in_one_sentence(

@@ -51,7 +51,7 @@ from pyspark.sql.functions import col
 
 from pipeline.audit.horizon import Horizon
 from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
-from pipeline.audit.reading.all_streams import is_hash, is_of, is_sqs_id
+from pipeline.audit.reading.all_streams import is_of
 from pipeline.audit.reading.listing import Listing
 from pipeline.audit.reading.streams import DELIVERED, REFUSED, STANDS_FOR, STREAMS, Code, codes_of
 from pipeline.audit.times import Interval, absent, intervals
@@ -226,17 +226,9 @@ def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: 
         _time("delivered_last").alias("last_delivery_at"),
         _time("effect_at").alias("effect_at"),
         *("touched", "failed"),
-        unresolved().alias("unresolved"),
         (_unsent(coverage, grace_ms) & col("settled")).alias("unsent"),
         ((col("effect_records") > 0) & col("effect_low").isNull()).alias("unrepeatable"),
     )
-
-
-def unresolved() -> Column:
-    """Of a message as `per_message` has it: its id is a name; see `all_streams.with_known_ids`."""
-    by_sqs = is_sqs_id() & (col("sent") + col("failed") > 0)
-    by_hash = is_hash() & (col("execution_records") > 0)
-    return _surely((by_sqs | by_hash) & (col("started") + col("suppressed") == 0))
 
 
 def _unsent(coverage: Coverage, grace_ms: int) -> Column:

@@ -72,20 +72,14 @@ def _read(table: DataFrame, read: Callable[..., Iterator[Row]]) -> DataFrame:
     def by_arrow(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
-        types = {"string": pa.string(), "bigint": pa.int64(), "int": pa.int32()}
+        arrow = {"string": pa.string(), "bigint": pa.int64(), "int": pa.int32()}
+        types = [arrow[kind] for kind in COLUMNS.values()]
         for batch in batches:
             values: Any = zip(*batch.columns, strict=True)
             rows = chain.from_iterable(read(*(one.as_py() for one in row)) for row in values)
             while some := list(islice(rows, _BATCH)):
-                yield pa.RecordBatch.from_arrays(
-                    [
-                        pa.array(column, types[kind])
-                        for column, kind in zip(
-                            zip(*some, strict=True), COLUMNS.values(), strict=True
-                        )
-                    ],
-                    names=list(COLUMNS),
-                )
+                columns = map(pa.array, zip(*some, strict=True), types)
+                yield pa.RecordBatch.from_arrays(list(columns), names=list(COLUMNS))
 
     return table.mapInArrow(by_arrow, SCHEMA)
 

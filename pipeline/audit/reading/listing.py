@@ -5,9 +5,9 @@ Whatever lies below the root is listed here once: to be read, or with the reason
 
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pipeline.audit.reading.passed_over import HIDDEN, is_file_passed_over
@@ -42,25 +42,20 @@ _MOST_BYTES: Final = 2**30
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of records; `day` is its folder's, on which they arrived.
-
-    `stamp` is another one for another content, as far as a listing can know; a change before the
-    moment `settles` (ms) may leave it as it is.
-    """
+    """One file of records; `day` is its folder's, on which they arrived. See `ListedFile`."""
 
     path: str
     stream: str
     day: date
     size: int = 0
-    stamp: str = ""
-    settles: int = 0
+    content: str = ""
 
-
-def from_root(path: str) -> str:
-    """The path of a file that is read, from the root of the records on."""
-    placed = re.search(PLACE, path)
-    assert placed  # it is listed  # noqa: S101
-    return path[placed.start(1) :]
+    @property
+    def from_root(self) -> str:
+        """The path from the root of the records on."""
+        placed = re.search(PLACE, self.path)
+        assert placed  # it is listed  # noqa: S101
+        return self.path[placed.start(1) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +68,7 @@ class UnreadFile:
     day: date | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Listing:
     """The files of records.
 
@@ -88,7 +83,6 @@ class Listing:
     unread: tuple[UnreadFile, ...]
     modified: int
     since: date = date.min
-    _days: dict[str, frozenset[date]] = field(default_factory=dict, init=False, compare=False)
 
     def by_day(self) -> dict[date, list[File]]:
         """The files to read, by their folders' days."""
@@ -97,16 +91,20 @@ class Listing:
             found.setdefault(file.day, []).append(file)
         return found
 
+    @cached_property
+    def _days(self) -> dict[str, frozenset[date]]:
+        found: dict[str, set[date]] = {}
+        for file in self.files:
+            found.setdefault(file.stream, set()).add(file.day)
+        return {stream: frozenset(days) for stream, days in found.items()}
+
     def days(self) -> frozenset[date]:
         """Days that any stream has a file for."""
-        return frozenset().union(*(self.days_of(stream) for stream in STREAMS))
+        return frozenset().union(*self._days.values())
 
     def days_of(self, stream: str) -> frozenset[date]:
         """Days that the stream has a file for."""
-        if stream not in self._days:
-            days = frozenset(file.day for file in self.files if file.stream == stream)
-            self._days[stream] = days
-        return self._days[stream]
+        return self._days.get(stream, frozenset())
 
     def seen_on(self, stream: str) -> frozenset[date]:
         """Days that the stream, or what stands in its place, has a file for."""
@@ -125,26 +123,9 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
     Raises:
         CannotAudit: there is no such folder, or no record in it.
     """
-    listing = listed(place(spark, root).files(), root, out)
-    if not listing.files:
-        first = (
-            f" Not read: {readable(one.path)} ({one.reason})."
-            if (one := next(iter(listing.unread), None))
-            else ""
-        )
-        raise CannotAudit(
-            f"Nothing to audit in {root}: there is no file at <stream>/dt=YYYY-MM-DD/ for any of "
-            f"the streams {', '.join(STREAMS)} that can be read.{first}"
-        )
-    return listing
-
-
-def listed(found: Iterable[ListedFile], root: str, out: str = "") -> Listing:
-    """What the files below a root are; see `list_records`."""
-    found = sorted(found, key=lambda one: one.path)
-    names = frozenset(one.below for one in found)
+    found = sorted(place(spark, root).files(), key=lambda one: one.path)
     results = _results_below(root, out)
-    summaries = [told for name in names if (told := _EXPORT_SUMMARY.match(name))]
+    summaries = [told for one in found if (told := _EXPORT_SUMMARY.match(one.below))]
     ended = {folder for told in summaries for folder in told.groups()}
     files: list[File] = []
     unread: list[UnreadFile] = []
@@ -160,12 +141,18 @@ def listed(found: Iterable[ListedFile], root: str, out: str = "") -> Listing:
         elif is_file_passed_over(one, results):
             continue
         if stream and day and not problem:
-            files.append(File(one.path, stream, day, one.size, one.stamp, one.settles))
+            files.append(File(one.path, stream, day, one.size, one.content))
             modified = max(modified, one.modified)
         else:
             reason = problem or "misplaced_file"
             whose = stream or _some_stream(one.below)
             unread.append(UnreadFile(one.path, reason, whose, day or _some_day(one.below)))
+    if not files:
+        first = f" Not read: {readable(unread[0].path)} ({unread[0].reason})." if unread else ""
+        raise CannotAudit(
+            f"Nothing to audit in {root}: there is no file at <stream>/dt=YYYY-MM-DD/ for any of "
+            f"the streams {', '.join(STREAMS)} that can be read.{first}"
+        )
     return Listing(tuple(files), tuple(unread), modified)
 
 

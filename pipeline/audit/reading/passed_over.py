@@ -16,13 +16,10 @@ _CHECKSUMS: Final = re.compile(
 )
 _LONGEST_CHECKSUM: Final = 64
 RESULTS: Final = re.compile(
-    r"messages/(day=[^/]+/)?(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?)$"
+    r"(messages|cache/rows)/(day=[^/]+/)?(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?)$"
     r"|quarantine/(\.?part-[^/]*\.json(\.crc)?|\.?_SUCCESS(\.crc)?)$"
-    r"|(messages|quarantine)/(_temporary|\.spark-staging-[^/]*)/.*$"
-    r"|cache/\.?\d{4}-\d\d-\d\d\.manifest(\.[0-9a-f]{32})?(\.crc)?$"
-    r"|cache/rows/[0-9a-f]{32}/(day=[^/]+/)?"
-    r"(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?|_temporary/.*)$"
-    r"|\.?(summary\.json|report\.html)(\.[0-9a-f]{32})?(\.crc)?$"
+    r"|(messages|quarantine|cache/rows)/(day=[^/]+/)?(_temporary|\.spark-staging-[^/]*)/.*$"
+    r"|\.?(cache/\.?\d{4}-\d\d-\d\d\.manifest|summary\.json|report\.html)(\.new)?(\.crc)?$"
 )
 """In the results' folder: what an audit writes."""
 _CONTROL: Final = re.compile(r"CWL CONTROL MESSAGE[^{}]*")

@@ -8,13 +8,11 @@ import fcntl
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
-from uuid import uuid4
 
 from pipeline.errors import CannotAudit
 
@@ -27,15 +25,23 @@ HERE: Final = "file://"
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """Something below a root; `below` is its path from there on. For the others see `File`."""
+    """Something below a root.
+
+    Attributes:
+        path: whole.
+        below: from the root on.
+        size: bytes.
+        modified: ms.
+        problem: why it cannot be read, as far as a listing can know.
+        content: stands for what is in it; empty: see `hash_of`. S3's ETag, or when it was written.
+    """
 
     path: str
     below: str
     size: int = 0
     modified: int = 0
     problem: str | None = None
-    stamp: str = ""
-    settles: int = 0
+    content: str = ""
 
 
 class Readable(Protocol):
@@ -98,30 +104,13 @@ def files_below(folder: Place) -> list[ListedFile]:
         return []
 
 
-HASH_OF_NOTHING: Final = hashlib.sha256().hexdigest()
-
-
-def hashes(spark: "SparkSession | None", paths: Sequence[str]) -> dict[str, str]:
-    """SHA-256 of files, in hex, by their paths as they are listed, all of one place.
-
-    Here, a file that cannot be read is left out. Elsewhere, Spark's error says that it cannot, and
-    Spark leaves out empty files: see `HASH_OF_NOTHING`.
-    """
-    if not paths or paths[0].startswith(HERE):
-        with ThreadPoolExecutor() as pool:
-            hashed = zip(paths, pool.map(_hash, paths), strict=True)
-            return {path: sha256 for path, sha256 in hashed if sha256}
-    assert spark is not None  # they are URIs  # noqa: S101
-    table = spark.read.format("binaryFile").load([as_argument(path) for path in paths])
-    return dict(map(tuple, table.selectExpr("path", "sha2(content, 256)").collect()))
-
-
-def _hash(path: str) -> str | None:
+def hash_of(path: str) -> str:
+    """SHA-256 of a file here, in hex; empty: it cannot be read."""
     try:
         with Path(path.removeprefix(HERE)).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
-        return None
+        return ""
 
 
 @contextmanager
@@ -188,7 +177,7 @@ class _Here:
     def write(self, path: str, text: str) -> None:
         file = Path(self.root, path)
         file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = file.with_name(f".{file.name}.{uuid4().hex}")  # another audit may write it, too
+        temporary = file.with_name(f".{file.name}.new")
         try:
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(file)
@@ -201,58 +190,38 @@ class _Here:
 
 
 def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[ListedFile]:
+    """All files below a folder; a link may lead back to one of those `above` it."""
     real = os.path.realpath(folder)
-    if real in above:
-        yield _named(folder, below.rstrip("/"), problem="circular_link")
-        return
     try:
+        if real in above:
+            raise OSError
         with os.scandir(folder) as entries:
             inside = sorted(entries, key=lambda entry: entry.name)
     except OSError:
-        yield _named(folder, below.rstrip("/"), problem="unreadable_folder")
+        yield _listed(folder, below.rstrip("/"), problem="unreadable_folder")
         return
     for entry in inside:
-        name = below + entry.name
         try:
             if entry.is_dir():
-                yield from _walk(entry.path, name + "/", above | {real})
+                yield from _walk(entry.path, f"{below}{entry.name}/", above | {real})
                 continue
-            status = entry.stat()
-        except PermissionError:  # its folder may be listed, and not entered
-            yield _named(entry.path, name, problem="unreadable_file")
-            continue
-        except OSError:
-            yield _named(entry.path, name, problem="broken_link")
-            continue
-        if not entry.is_file():
-            yield _named(entry.path, name, problem="not_a_file")
-        elif not os.access(entry.path, os.R_OK):
-            yield _named(entry.path, name, problem="unreadable_file")
-        else:
-            yield _named(entry.path, name, status)
+            status, problem = entry.stat(), None if entry.is_file() else "unreadable_file"
+        except OSError:  # a link to nowhere, or a folder that may be listed and not entered
+            status, problem = None, "unreadable_file"
+        yield _listed(entry.path, below + entry.name, status, problem)
 
 
-def _named(
+def _listed(
     path: str, below: str, status: os.stat_result | None = None, problem: str | None = None
 ) -> ListedFile:
     """A file here; a name that Java cannot take is a problem."""
-    told = path.encode("utf-8", "backslashreplace").decode("utf-8")
-    if told != path:
+    name, below = (
+        text.encode("utf-8", "backslashreplace").decode("utf-8") for text in (path, below)
+    )
+    if name != path:
         problem = problem or "unreadable_name"
-    below = below.encode("utf-8", "backslashreplace").decode("utf-8")
-    if status is None:
-        return ListedFile(f"{HERE}{told}", below, problem=problem)
-    # Whoever sets back a file's time of change cannot set back that of its entry.
-    stamp = f"{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}"
-    exact = status.st_mtime_ns % 1_000_000_000 or status.st_ctime_ns % 1_000_000_000
-    settles = max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000
-    settles += _TICK_MS if exact else _COARSE_TICK_MS
-    modified = int(status.st_mtime * 1000)
-    return ListedFile(f"{HERE}{told}", below, status.st_size, modified, problem, stamp, settles)
-
-
-_TICK_MS: Final = 100  # of the clock by which a file system tells the time of a change, at most
-_COARSE_TICK_MS: Final = 2_000  # of one that tells no fractions of a second
+    size, modified = (status.st_size, int(status.st_mtime * 1000)) if status else (0, 0)
+    return ListedFile(f"{HERE}{name}", below, size, modified, problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,9 +239,9 @@ class _Hadoop:
             found = []
             while listed.hasNext():
                 path, size, modified, tag = _of_status(listed.next())
-                below, stamp = path.removeprefix(top), f"{modified}-{tag}"
-                settles = 0 if tag else modified + _COARSE_TICK_MS
-                found.append(ListedFile(path, below, size, modified, stamp=stamp, settles=settles))
+                content = tag or f"{size}-{modified}"
+                below = path.removeprefix(top)
+                found.append(ListedFile(path, below, size, modified, content=content))
         except Exception as error:
             if "java" not in type(error).__name__.lower() and not hasattr(error, "java_exception"):
                 raise
@@ -312,8 +281,6 @@ class _Hadoop:
 _STATUS: Final = re.compile(
     r"[^{]*\{path=(.*); isDirectory=false; length=(\d+);.*?; modification_time=(\d+);", re.DOTALL
 )
-
-
 _TAG: Final = re.compile(r"eTag='?([^\s',]*)")  # S3A tells an object's
 
 

@@ -14,7 +14,7 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -76,18 +76,6 @@ class Row(NamedTuple):
 _NUMBERS: Final = {"at": "bigint", "code": "int", "identity": "bigint", "line": "bigint"}
 COLUMNS: Final = {name: _NUMBERS.get(name, "string") for name in Row._fields}
 """The columns of a table of such rows, and the type of each."""
-
-
-class Facts(NamedTuple):
-    """What a record says that depends on its stream; see `Row`.
-
-    `code` is None for a value that nobody knows.
-    """
-
-    message_id: str | None
-    code: int | None
-    description: str | None
-    identity: int | None = None
 
 
 _GZIP: Final = b"\x1f\x8b"
@@ -192,6 +180,70 @@ def _row_of_manifest(folder: str, value: Any) -> Row | None:
     return Row(code=_EXPORTED, stream="effects", source=f"table {table}", folder=folder)
 
 
+class _Form(NamedTuple):
+    """What a stream's records say.
+
+    Attributes:
+        tells: fields whose values say what happened; a record has the first of them.
+        codes: by their values, or by the first one alone.
+        beside: fields that are shown, too.
+    """
+
+    tells: tuple[str, ...]
+    codes: Mapping[tuple[str, ...], int]  # plain ones: workers may not have the module of `Code`
+    beside: tuple[str, ...] = ()
+
+
+_FORMS: Final = {
+    "sent": _Form((), {(): int(Code.SENT)}),
+    "deliveries": _Form(
+        ("end", "reason"),
+        {
+            ("started",): int(Code.STARTED),
+            ("suppressed",): int(Code.SUPPRESSED),
+            ("failed",): int(Code.FAILED),
+            **{("refused", reason): code for reason, code in REFUSED.items()},
+        },
+    ),
+    "executions": _Form(
+        ("status", "outcome", "error"),
+        {
+            ("RUNNING",): int(Code.RUNNING),
+            ("SUCCEEDED",): int(Code.CLOSED_FOUND),
+            ("SUCCEEDED", "performed"): int(Code.CLOSED_PERFORMED),
+            ("SUCCEEDED", "resolved"): int(Code.CLOSED_RESOLVED),
+            ("FAILED",): int(Code.CLOSED_FAILED),
+            ("FAILED", OPERATOR_REJECTED): int(Code.CLOSED_REJECTED),
+            ("TIMED_OUT",): int(Code.CLOSED_FAILED),
+            ("ABORTED",): int(Code.CLOSED_FAILED),
+        },
+    ),
+    "rows": _Form(
+        ("status", "outcome"),
+        {
+            ("IN_PROGRESS",): int(Code.ROW_IN_PROGRESS),
+            ("COMPLETE", "performed"): int(Code.CLOSED_PERFORMED),
+            ("COMPLETE", "found"): int(Code.CLOSED_FOUND),
+            ("COMPLETE", "resolved"): int(Code.CLOSED_RESOLVED),
+            ("COMPLETE", "rejected"): int(Code.CLOSED_REJECTED),
+            ("COMPLETE", "dead_letter"): int(Code.ROW_DEAD_LETTER),
+        },
+    ),
+    "effects": _Form((), {(): int(Code.EFFECT)}),
+    "dead_letters": _Form(
+        ("event", "decision"),
+        {
+            ("posted",): int(Code.POSTED),
+            ("decided", "retry"): int(Code.DECIDED_RETRY),
+            ("decided", "perform"): int(Code.DECIDED_RETRY),
+            ("decided", "resolve"): int(Code.DECIDED_RESOLVE),
+            ("decided", "reject"): int(Code.DECIDED_REJECT),
+        },
+        ("reason", "error", "note", "decided_by"),
+    ),
+}
+
+
 def _row_of(stream: str, folder: str, too_late: int, value: Any, named: Attributes | None) -> Row:
     """The row of a value.
 
@@ -201,23 +253,69 @@ def _row_of(stream: str, folder: str, too_late: int, value: Any, named: Attribut
     record = _plain(stream, value, named)
     if record is None:
         return Row(code=_OF_ANOTHER, stream=stream, folder=folder)
-    facts = _TELLS[stream](record)
+    form = _FORMS[stream]
+    said = tuple(_texts(record, form.tells))
+    if form.tells and not _text(record, form.tells[0]):
+        raise BadRecord("missing_field")
+    code = form.codes.get(said, form.codes.get(said[:1]))
+    message_id, identity = _id_of(stream, record, code), _identity_of(stream, record, code)
     at = _milliseconds(record["at"])
     if not _EARLIEST_MS <= at < too_late:
         raise BadRecord("impossible_time")
-    if facts.code is None:
+    if code is None:
         raise BadRecord("unknown_value")
+    description = " ".join((*said, *_texts(record, form.beside)))
+    if stream in _UNSAID:
+        description = _text(record, "effect_id") or _UNSAID[stream]
     return Row(
-        message_id=facts.message_id,
+        message_id=message_id,
         at=at,
-        code=facts.code,
-        identity=facts.identity,
-        description=facts.description and facts.description[:_WORDS],
+        code=code,
+        identity=identity,
+        description=description[:_WORDS],
         stream=stream,
         sqs_message_id=_text(record, "sqs_message_id"),
         source=_source(record),
         folder=folder,
     )
+
+
+_UNSAID: Final = {"sent": "accepted by SQS", "effects": "an effect"}
+_ACCEPTED: Final = (int(Code.STARTED), int(Code.SUPPRESSED))
+_FAILED: Final = int(Code.FAILED)
+
+
+def _id_of(stream: str, record: dict[str, Any], code: int | None) -> str | None:
+    """Which message it is of; that of a message without an id of its own is known by SQS's.
+
+    Only an execution may have none, which somebody started by hand, and a delivery that failed.
+    """
+    message_id, sqs_id = _text(record, "message_id"), _text(record, "sqs_message_id")
+    if stream in ("sent", "deliveries") and code not in _ACCEPTED and message_id is None:
+        message_id = None if sqs_id is None else f"sqs:{sqs_id}"
+    if message_id is None and stream != "executions" and code != _FAILED:
+        raise BadRecord("missing_field")
+    return message_id
+
+
+def _identity_of(stream: str, record: dict[str, Any], code: int | None) -> int | None:
+    """A number for what is compared within one message: a delivery's content, or which effect.
+
+    Comparing numbers is cheap. Of the two texts that one message may have, one in 2**64 gives the
+    same. Nobody gains by looking for such a pair: the starter has compared whole fingerprints.
+    """
+    text = None
+    if code in _ACCEPTED:
+        if (text := _text(record, "fingerprint")) is None:
+            raise BadRecord("missing_field")
+        if len(text) != 64:
+            raise BadRecord("wrong_type")
+    elif stream == "effects":
+        text = _text(record, "effect_id")
+    if not text:
+        return None
+    digest = hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest()
+    return int.from_bytes(digest, signed=True)
 
 
 def _source(record: dict[str, Any]) -> str | None:
@@ -433,136 +531,10 @@ def _text(record: dict[str, Any], name: str) -> str | None:
     return value
 
 
-def _needed(record: dict[str, Any], *names: str) -> None:
-    if any(_text(record, name) is None for name in names):
-        raise BadRecord("missing_field")
+def _texts(record: dict[str, Any], names: Iterable[str]) -> Iterator[str]:
+    """The fields that there are."""
+    return (text for name in names if (text := _text(record, name)))
 
-
-def _words(record: dict[str, Any], *names: str) -> str:
-    return " ".join(text for name in names if (text := _text(record, name)))
-
-
-def _id_or_sqs_id(record: dict[str, Any]) -> str | None:
-    """A message without an id of its own is known by SQS's."""
-    message_id = _text(record, "message_id")
-    sqs_id = _text(record, "sqs_message_id")
-    return f"sqs:{sqs_id}" if message_id is None and sqs_id is not None else message_id
-
-
-def _number(text: str) -> int:
-    """A number in place of a text: comparing them is cheap.
-
-    Of the two texts that one message may have, one in 2**64 gives the same. Nobody gains by looking
-    for such a pair: the starter has compared the whole fingerprints.
-    """
-    digest = hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest()
-    return int.from_bytes(digest, signed=True)
-
-
-def _sent(record: dict[str, Any]) -> Facts:
-    message_id = _id_or_sqs_id(record)
-    if message_id is None:
-        raise BadRecord("missing_field")
-    return Facts(message_id, int(Code.SENT), "accepted by SQS")
-
-
-_ENDS: Final = {
-    "started": int(Code.STARTED),
-    "suppressed": int(Code.SUPPRESSED),
-    "failed": int(Code.FAILED),
-}
-_REASONS: Final = {reason: int(code) for reason, code in REFUSED.items()}
-
-
-def _delivery(record: dict[str, Any]) -> Facts:
-    _needed(record, "end")
-    end, description = record["end"], _words(record, "end", "reason")
-    if end in ("started", "suppressed"):
-        _needed(record, "message_id", "fingerprint")
-        if len(record["fingerprint"]) != 64:
-            raise BadRecord("wrong_type")
-        content = _number(record["fingerprint"])
-        return Facts(record["message_id"], _ENDS[end], description, content)
-    message_id, code = _id_or_sqs_id(record), _ENDS.get(end)
-    if end == "refused":
-        _needed(record, "reason")
-        if message_id is None:
-            raise BadRecord("missing_field")
-        code = _REASONS.get(record["reason"])
-    return Facts(message_id, code, description)
-
-
-_CLOSED: Final = {
-    "performed": int(Code.CLOSED_PERFORMED),
-    "found": int(Code.CLOSED_FOUND),
-    "resolved": int(Code.CLOSED_RESOLVED),
-    "rejected": int(Code.CLOSED_REJECTED),
-    "dead_letter": int(Code.ROW_DEAD_LETTER),
-}
-_STATUSES: Final = {
-    "RUNNING": int(Code.RUNNING),
-    **dict.fromkeys(("FAILED", "TIMED_OUT", "ABORTED"), int(Code.CLOSED_FAILED)),
-}
-
-
-def _execution(record: dict[str, Any]) -> Facts:
-    status, outcome = _text(record, "status"), _text(record, "outcome")
-    code = _STATUSES.get(status or "")
-    if status == "SUCCEEDED":
-        told = outcome if outcome in ("performed", "resolved") else "found"
-        code = _CLOSED[told]
-    elif status == "FAILED" and record.get("error") == OPERATOR_REJECTED:
-        code = _CLOSED["rejected"]
-    description = _words(record, "status", "outcome", "error")
-    return Facts(_text(record, "message_id"), code, description)  # of no message: started by hand
-
-
-def _row(record: dict[str, Any]) -> Facts:
-    _needed(record, "message_id")
-    status, outcome = _text(record, "status"), _text(record, "outcome")
-    code = _CLOSED.get(outcome or "") if status == "COMPLETE" else None
-    if status == "IN_PROGRESS":
-        code = int(Code.ROW_IN_PROGRESS)
-    return Facts(record["message_id"], code, _words(record, "status", "outcome"))
-
-
-def _effect(record: dict[str, Any]) -> Facts:
-    """Its number is compared inside one message only: is this the same effect, exported again?
-
-    Without a name of its own there is no telling, and no number.
-    """
-    _needed(record, "message_id")
-    effect_id = _text(record, "effect_id")
-    identity = _number(effect_id) if effect_id else None
-    return Facts(record["message_id"], int(Code.EFFECT), effect_id or "an effect", identity)
-
-
-_DECISIONS: Final = {
-    "retry": int(Code.DECIDED_RETRY),
-    "perform": int(Code.DECIDED_RETRY),
-    "resolve": int(Code.DECIDED_RESOLVE),
-    "reject": int(Code.DECIDED_REJECT),
-}
-
-
-def _dead_letter(record: dict[str, Any]) -> Facts:
-    _needed(record, "message_id")
-    event, decision = _text(record, "event"), _text(record, "decision")
-    code = _DECISIONS.get(decision or "") if event == "decided" else None
-    if event == "posted":
-        code = int(Code.POSTED)
-    description = _words(record, "event", "decision", "reason", "error", "note", "decided_by")
-    return Facts(record["message_id"], code, description)
-
-
-_TELLS: Final[dict[str, Callable[[dict[str, Any]], Facts]]] = {
-    "sent": _sent,
-    "deliveries": _delivery,
-    "executions": _execution,
-    "rows": _row,
-    "effects": _effect,
-    "dead_letters": _dead_letter,
-}
 
 # Workers get these functions themselves, so that a server needs nothing of this project installed.
 for _module in (__name__, effects.__name__, strict_json.__name__):
