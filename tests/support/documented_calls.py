@@ -39,6 +39,15 @@ def _streams(group: str) -> str:
     return f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{name}:log-stream:any"
 
 
+def _traced(one: Made) -> tuple[str, ...]:
+    """What X-Ray is asked on: nothing without tracing. SAM's functions have it from the Globals."""
+    kinds = ("Tracing", "TracingConfig", "TracingConfiguration")
+    is_traced = one.kind == "AWS::Serverless::Function" or any(
+        kind in one.properties for kind in kinds
+    )
+    return ("*",) if is_traced else ()
+
+
 def _function(one: Made) -> Calls:
     """lambda/latest/dg/: monitoring-cloudwatchlogs.html, services-xray.html, services-sqs.html."""
     events = one.properties.get("Events", {}).values()
@@ -54,7 +63,7 @@ def _function(one: Made) -> Calls:
             "logs:CreateLogStream PutLogEvents",
             _streams(one.properties["LoggingConfig"]["LogGroup"]),
         ),
-        ("xray:PutTraceSegments PutTelemetryRecords", "*"),
+        ("xray:PutTraceSegments PutTelemetryRecords", *_traced(one)),
     )
 
 
@@ -65,7 +74,10 @@ def _state_machine(one: Made) -> Calls:
         "states",
         "Step Functions logs and traces",
         (LOG_DELIVERIES, "*"),
-        ("xray:PutTraceSegments PutTelemetryRecords GetSamplingRules GetSamplingTargets", "*"),
+        (
+            "xray:PutTraceSegments PutTelemetryRecords GetSamplingRules GetSamplingTargets",
+            *_traced(one),
+        ),
     )
 
 
