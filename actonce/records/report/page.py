@@ -99,16 +99,8 @@ def _drawn(summary: dict[str, Any]) -> str:
         css=Markup((HERE / "page.css").read_text("utf-8")),  # noqa: S704 a file of ours
         judged=judged,
         mark=_MARKS[judged],
-        verdicts=[
-            {
-                "name": verdict,
-                "role": role,
-                "mark": MARKS[role],
-                "meaning": meaning,
-                "count": summary["verdicts"].get(verdict, 0),
-            }
-            for verdict, (role, meaning) in VERDICTS.items()
-        ],
+        verdicts=VERDICTS,
+        marks=MARKS,
         alarm_verdicts=ALARMS,
         streams=[one for one in STREAMS if one not in OPTIONAL],
         open_alarms=OPEN_ALARMS,
