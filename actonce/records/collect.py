@@ -37,6 +37,8 @@ message on its way the earlier records are read first, so that none seems to com
 EXECUTIONS_KEPT = timedelta(days=90)
 """Step Functions forgets a Standard execution 90 days after it ended ("Service quotas")."""
 
+_RETRY_FOR = 300.0  # seconds for which calls that AWS throttles are repeated
+
 _LOGGED_WITHIN = timedelta(hours=1)  # after `at`, by the same clock; an invocation lasts minutes
 
 Record = dict[str, Any]
@@ -50,14 +52,12 @@ class CollectRequest:
         days: UTC days.
         root: the folder of the streams.
         streams: names out of `STREAMS`; a stack without a ledger or a lease has no rows.
-        retry_for: seconds for which calls that AWS throttles are repeated.
         effects: where the effects are; None: where the stack says.
     """
 
     days: Sequence[date]
     root: Path
     streams: frozenset[str] = frozenset(STREAMS)
-    retry_for: float = 300.0
     effects: OwnEffects | None = None
 
 
@@ -266,13 +266,13 @@ class _Run:
             self._keep(streams, days, self._records_of_executions((_midnight(days[0]), self.until)))
 
     def _records_of_executions(self, between: tuple[datetime, datetime]) -> Iterator[Record]:
-        stepfunctions, retry_for = self.stack.stepfunctions, self.request.retry_for
+        stepfunctions = self.stack.stepfunctions
         listed: list[ExecutionSummary] = []
         if self.stack.ledger_table is None:
             machine = self.stack.state_machine
-            pages = executions_between(stepfunctions, machine, between, retry_for=retry_for)
+            pages = executions_between(stepfunctions, machine, between, retry_for=_RETRY_FOR)
             listed = [execution for page in pages for execution in page]
-        for read in read_histories(stepfunctions, listed, records, retry_for):
+        for read in read_histories(stepfunctions, listed, records, _RETRY_FOR):
             if read.records is None:
                 self.result.missing.append(
                     f"Step Functions forgot the execution {read.execution.name} while it was read."
