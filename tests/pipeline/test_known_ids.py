@@ -48,7 +48,7 @@ def test_each_record_is_of_the_message_that_it_means(spark: SparkSession, tmp_pa
     named = [
         one for key in (BLANKS, LIKE_A_HASH) for one in performed(key) if one[0] != "executions"
     ]
-    unsent = performed("unsent", 300)[1:]
+    unsent = performed("unsent", 3_000)[1:]
     records = [
         *(*fifo, *named, *unsent, *failing, sent("failing", at(0), "q-7")),
         *(sent(None, at(5), "q-9"), *performed("last", 80_000)),
