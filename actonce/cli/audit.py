@@ -3,17 +3,16 @@
 import importlib
 import os
 from datetime import date
-from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.cli.options import Json, finite, of_aws
+from actonce.cli.options import Json, of_aws
 from actonce.records import audit_package
-from actonce.records.audit_listing import COUNTED, NUMBERS, message_ids, named
+from actonce.records.audit_listing import COUNTED, NUMBERS, message_ids
 from actonce.records.audit_summary import read_summary
 from actonce.stack.endpoint import Chosen
 from actonce.stack.extras import require
@@ -31,13 +30,6 @@ from pipeline.errors import CannotAudit
 
 _PAGE = "report.html"
 _MARKS = {0: ("✓", "green"), 3: ("?", "yellow"), 4: ("?", "yellow")}  # beside the sentence
-
-
-class EffectsBy(StrEnum):
-    """Who tells the effects."""
-
-    EFFECTS = "effects"  # the stream, and nobody else
-    EXECUTIONS = "executions"  # where it has no file: what the executions, or rows, say of it
 
 
 class NotAudited(Failed):
@@ -60,15 +52,6 @@ def audit(
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where the results go  [RECORDS/audit]")
     ] = None,
-    grace: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=31_536_000,
-            callback=finite,
-            help="Seconds that a message without an end is in flight, not lost.",
-        ),
-    ] = 900.0,
     as_of: Annotated[
         str | None,
         typer.Option(
@@ -77,19 +60,13 @@ def audit(
             "when the newest file was written]",
         ),
     ] = None,
-    reach: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=36_500, help="Read records of so many days before the first  [all]"
-        ),
-    ] = None,
     effects_by: Annotated[
-        EffectsBy,
+        Literal["effects", "executions"],
         typer.Option(
             help="Who tells the effects. With executions their word is taken, where no stream has "
             "effects; the sentence says so."
         ),
-    ] = EffectsBy.EFFECTS,
+    ] = "effects",
     effects: Annotated[
         str | None,
         typer.Option(
@@ -143,7 +120,7 @@ def audit(
 
         actonce audit records/ --from-raw
 
-        actonce audit records/ --list awaiting
+        actonce audit records/ --list awaiting_decision
     """
     span = span_named(day, since, until, ahead=True)
     if list_ is not None:
@@ -161,9 +138,7 @@ def audit(
             out or "",
             span,
             as_of=None if as_of is None else moment(as_of),
-            grace_ms=int(grace * 1000),
-            reach=reach,
-            by_executions=effects_by is EffectsBy.EXECUTIONS,
+            by_executions=effects_by == "executions",
             effects=attributes(effects) if effects else _attributes_of_stack(records),
             from_raw=from_raw,
         )
@@ -178,8 +153,8 @@ def audit(
         raise WrongUse(str(error)) from error
     except Exception as error:
         # A traceback would end with the status of an alarm.
-        said = str(error).split("\n", 1)[0]
-        raise NotAudited(f"The audit did not come to its end: {said}") from error
+        reason = str(error).split("\n", 1)[0]
+        raise NotAudited(f"The audit did not come to its end: {reason}") from error
     try:
         if json:
             console.print_json(summary)
@@ -188,8 +163,9 @@ def audit(
         console.out.file.flush()
     except OSError as error:
         give_up_output()
-        said = f"The answer cannot be written ({error.strerror})"
-        raise NotAudited(f"{said}: it is in {request.out}/summary.json.") from error
+        raise NotAudited(
+            f"The answer cannot be written ({error.strerror}): it is in {request.out}/summary.json."
+        ) from error
     raise typer.Exit(summary["exit_status"])
 
 
@@ -208,11 +184,10 @@ def _attributes_of_stack(records: str) -> Attributes | None:
 
 
 def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bool) -> None:
-    number = named(number)
     last = read_summary(results)
     if "verdicts" not in last:
         raise Failed(f"The last audit in {results} has judged nothing: {last.get('sentence')}")
-    ids = list(message_ids(results, number, span))
+    ids = message_ids(results, number, span)
     if json:
         console.print_json({"number": number, "message_ids": ids})
         return
@@ -240,8 +215,8 @@ def _print(summary: dict[str, Any], page: str) -> None:
         if count:
             console.out.print(f"{count:>10,}  {verdict.replace('_', ' ')}", markup=False)
     for alarm in summary["alarms"][:10]:
-        said = alarm["verdict"].replace("_", " ")
-        console.out.print(f"  {said}: {alarm['message_id']}", style="red", markup=False)
+        verdict = alarm["verdict"].replace("_", " ")
+        console.out.print(f"  {verdict}: {alarm['message_id']}", style="red", markup=False)
     if summary["alarms_total"] > 10:
         console.out.print(f"  … and {summary['alarms_total'] - 10:,} more alarms", style="red")
     for example in summary["quarantine"]["examples"][:10]:
@@ -328,7 +303,7 @@ def package(
         root = f"{Path(to)}/"
     hashes = {name: sha256(content).hexdigest() for name, content in files.items()}
     if json:
-        console.print_json({n: {"uri": root + n, "sha256": told} for n, told in hashes.items()})
+        console.print_json({n: {"uri": root + n, "sha256": sha} for n, sha in hashes.items()})
         return
-    for name, told in hashes.items():
-        console.out.print(f"{told}  {root}{name}", markup=False)
+    for name, sha in hashes.items():
+        console.out.print(f"{sha}  {root}{name}", markup=False)

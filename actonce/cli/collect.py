@@ -35,10 +35,6 @@ def collect(
     last: Annotated[
         str | None, typer.Option("--until", metavar="DAY", help="The last of them, included.")
     ] = None,
-    sent: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The folder that actonce send --record was given."),
-    ] = None,
     stream: Annotated[
         list[str] | None,
         typer.Option(help=f"Only this one, of {', '.join(STREAMS)}; may be given several times."),
@@ -57,20 +53,15 @@ def collect(
 
         actonce collect --day yesterday --to records/
 
-        actonce collect --from 2026-11-01 --until 2026-11-07 --sent sent/ --to records/ --json
+        actonce collect --from 2026-11-01 --until 2026-11-07 --to records/ --json
 
         actonce collect --day yesterday --to records/ --effects-table gift-cards
     """
-    wanted = CollectRequest(
-        days=_days(day, first, last),
-        root=to,
-        sent=sent,
-        streams=_streams(stream),
-    )
+    wanted = CollectRequest(_days(day, first, last), to, streams=_streams(stream))
     stack = find_stack(at)
-    source = own.effects(stack)
+    wanted = replace(wanted, effects=own.effects(stack))
     try:
-        collected = collect_streams(stack, replace(wanted, effects=source))
+        collected = collect_streams(stack, wanted)
     except (OSError, EOFError) as error:
         raise Failed(f"The records cannot be read or written: {error}.") from error
     if json:

@@ -34,7 +34,7 @@ _FILE = "Its effects as JSON Lines instead, gzip or not."
 _KEY = f"The attribute there that holds the message's id  [the stack's, or {DEFAULT_KEY}]"
 _TIME = (
     "The one that says when: ISO 8601 with its zone, or seconds or milliseconds since 1970  [the "
-    "stack's, or the time of its execution, or row]"
+    "stack's]"
 )
 _ID = (
     "In a file, the one that tells two effects of a message apart; of a table its key does  "

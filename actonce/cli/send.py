@@ -85,7 +85,7 @@ def send(
 
         actonce send requests.jsonl
 
-        zcat requests.jsonl.gz | actonce send - --record audit/ --json
+        zcat requests.jsonl.gz | actonce send - --record records/ --json
 
         actonce send requests.jsonl --group body:practice
 

@@ -127,13 +127,12 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
         )
         if not settings.keep:
             paths.demo.write_text(json.dumps({"pid": state.pid}))
-            for folder in (paths.sent, paths.records):
-                shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(paths.records, ignore_errors=True)
         reader = reader_of(stack)
         if settings.own is not None and settings.file is None:
             settings.own.check(reader)
         source, planned = _traffic(settings, reader)
-        record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
+        record = SentRecord(paths.records, str(settings.file or "generated"), reader)
         with faults.around_functions(paths.faults, planned), settings.around(stack):
             say("Warming the functions")
             functions.warm(stack)
@@ -157,9 +156,7 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
         counted = outcome.judge(sent, found, seconds, ordered=ordered)
         second = None
         if settings.audit:
-            second = second_count.count_again(
-                stack, paths.records, paths.sent, counted, say, settings.own
-            )
+            second = second_count.count_again(stack, paths.records, counted, say, settings.own)
     except KeyboardInterrupt as error:
         raise _interrupted(paths, was_up=was_up) from error
     interruptions = faults.injected(paths.faults) + by_operator

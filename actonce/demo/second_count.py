@@ -34,10 +34,9 @@ class SecondCount:
     differences: list[str]
 
 
-def count_again(  # noqa: PLR0913 - what a run has left
+def count_again(
     stack: Stack,
     records: Path,
-    sent: Path,
     outcome: Outcome,
     say: Say,
     own: OwnEffect | None = None,
@@ -46,8 +45,7 @@ def count_again(  # noqa: PLR0913 - what a run has left
 
     Args:
         stack: on which it ran; nothing moves any more.
-        records: the folder for its records, and for the results in its folder `audit`.
-        sent: where the `sent` stream was written.
+        records: the folder for its records, with its `sent` stream; the results go into `audit`.
         outcome: the first count.
         say: is called with each step.
         own: a team's own effect; None for the example.
@@ -57,14 +55,13 @@ def count_again(  # noqa: PLR0913 - what a run has left
     """
     say("Collecting the records")
     effects = None if own is None else own.effects(stack)
-    by_word = own is not None and effects is None
+    by_word = own is not None and (effects is None or effects.attributes.time is None)
     now = datetime.now(UTC)
-    since = _first_sent(sent)
+    since = _first_sent(records)
     days = [since.date() + timedelta(days=n) for n in range((now.date() - since.date()).days + 1)]
     wanted = CollectRequest(
         days=days,
         root=records,
-        sent=sent,
         streams=frozenset(STREAMS) - ({"effects"} if by_word else set()),
         effects=effects,
     )

@@ -5,28 +5,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from actonce.records.record_places import place
+from botocore.exceptions import ClientError
+
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_aws
 from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce_core.records import timestamp
+from actonce_core.transient import error_code
 from pipeline.audit.reading.effects import moment
-from pipeline.audit.reading.places import is_uri
-
-NOT_AUDITED: Final = 2
-"""`exit_status` of an audit that has not come to its end: its summary has a sentence, and no days,
-verdicts or alarms."""
+from pipeline.audit.reading.places import is_uri, place
+from pipeline.audit.request import Status
 
 SEVERITIES: Final[Mapping[Any, str]] = {
-    0: "clean",
-    1: "alarms",
-    NOT_AUDITED: "not audited",
-    3: "not whole",
-    4: "on trust",
+    int(status): status.name.lower().replace("_", " ") for status in Status
 }
-"""What each `exit_status` of an audit is called; see `pipeline.audit.request.Status`."""
+"""What each `exit_status` of an audit is called."""
 
 _NAME: Final = "summary.json"
 _NOT_CHOSEN: Final = Chosen()
@@ -43,24 +39,15 @@ def read_summary(results: str, at: Chosen = _NOT_CHOSEN) -> dict[str, Any]:
         WrongUse: there is none.
         Failed: there is one that cannot be read.
     """
-    summary = summary_in(results, find_aws(at) if is_uri(results) else None)
+    summary = _summary_in(results, find_aws(at) if is_uri(results) else None)
     if summary is None:
         raise WrongUse(f"{results} holds no {_NAME}: name the folder that an audit wrote.")
     return summary
 
 
-def summary_in(results: str, aws: Aws | None) -> dict[str, Any] | None:
-    """The summary of an audit in a folder, or below `s3://bucket/prefix/`; None: there is none.
-
-    Args:
-        results: the folder's name.
-        aws: where the bucket is; None: it is a folder here.
-
-    Raises:
-        WrongUse: the URI names no bucket.
-        Failed: there is one that cannot be read.
-    """
-    text = place(results, aws).read(_NAME)
+def _summary_in(results: str, aws: Aws | None) -> dict[str, Any] | None:
+    """The summary in a folder, or with `aws` below `s3://bucket/prefix/`; None: there is none."""
+    text = place(None, results).read(_NAME) if aws is None else _in_bucket(results, aws)
     if text is None:
         return None
     try:
@@ -72,9 +59,21 @@ def summary_in(results: str, aws: Aws | None) -> dict[str, Any] | None:
     return summary
 
 
+def _in_bucket(results: str, aws: Aws) -> str | None:
+    bucket, prefix = bucket_and_prefix(results)
+    try:
+        answer = aws.client("s3").get_object(Bucket=bucket, Key=prefix + _NAME)
+    except ClientError as error:
+        if error_code(error) in {"NoSuchKey", "NoSuchBucket"}:
+            return None
+        raise
+    text: str = answer["Body"].read().decode("utf-8", "replace")
+    return text
+
+
 def has_ended(summary: Mapping[str, Any]) -> bool:
-    """Whether the audit has come to its end, and so says anything of the records."""
-    return summary.get("exit_status") != NOT_AUDITED
+    """Whether the audit has come to its end; else it has a sentence, and nothing of the records."""
+    return summary.get("exit_status") != Status.NOT_AUDITED
 
 
 def last_of(stack: Stack, own: Path | None) -> tuple[str, dict[str, Any]] | None:
@@ -100,7 +99,7 @@ def last_of(stack: Stack, own: Path | None) -> tuple[str, dict[str, Any]] | None
         results = f"s3://{bucket}/audit/"
     else:
         return None
-    summary = summary_in(results, stack.aws)
+    summary = _summary_in(results, None if own is not None else stack.aws)
     if summary is None:
         return None
     made, created = moment(summary.get("generated_at")), stack.created_at()

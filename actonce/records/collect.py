@@ -2,16 +2,14 @@
 
 Each comes from where its part of the stack recorded it: deliveries from the starter's log,
 executions and dead letters from the executions' histories, rows from the table of a ledger or a
-lease, effects from the example's table or a team's own, sent from what `actonce send --record`
-wrote. Collecting consumes and changes nothing of it.
+lease, effects from the table that the stack names or a team's file. `sent` is not collected:
+`actonce send --record` writes it where the audit reads it. Collecting consumes and changes nothing.
 
-All but `sent` go one way: a reader yields a stream's records, and `_keep` puts each, with the stack
-that it is of, into the file of its day.
+A reader yields a stream's records, and `_keep` puts each, with the stack that it is of, into the
+file of its day.
 """
 
 import contextlib
-import gzip
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,29 +21,25 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.own_effects import EffectStore, find_effect_store
-from actonce.records.day_files import (
-    DayFiles,
-    day_folder,
-    files_of_others,
-)
+from actonce.records.day_files import DayFiles, files_of_others
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.histories.day_file import FILE_NAME
-from actonce_core.histories.reading import executions_between, read_histories
+from actonce_core.histories.reading import ExecutionSummary, executions_between, read_histories
 from actonce_core.histories.records import records
 from actonce_core.records import timestamp
 
-STREAMS = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
+STREAMS = ("deliveries", "executions", "rows", "effects", "dead_letters")
 """In the order in which they are collected, but that executions and dead letters are one: of a
 message on its way the earlier records are read first, so that none seems to come from nowhere."""
 
 EXECUTIONS_KEPT = timedelta(days=90)
 """Step Functions forgets a Standard execution 90 days after it ended ("Service quotas")."""
 
-_LOGGED_WITHIN = timedelta(hours=1)  # after `at`, by the same clock; an invocation lasts minutes
+_RETRY_FOR = 300.0  # seconds for which calls that AWS throttles are repeated
 
-_TELL_WHEN = ("executions", "rows")  # an effect happened, where nothing of its own does
+_LOGGED_WITHIN = timedelta(hours=1)  # after `at`, by the same clock; an invocation lasts minutes
 
 Record = dict[str, Any]
 
@@ -57,17 +51,13 @@ class CollectRequest:
     Attributes:
         days: UTC days.
         root: the folder of the streams.
-        sent: the folder that `actonce send --record` was given; None: none was.
         streams: names out of `STREAMS`; a stack without a ledger or a lease has no rows.
-        retry_for: seconds for which calls that AWS throttles are repeated.
-        effects: where a team's own effects are; None: it did not say.
+        effects: where the effects are; None: where the stack says.
     """
 
     days: Sequence[date]
     root: Path
-    sent: Path | None = None
     streams: frozenset[str] = frozenset(STREAMS)
-    retry_for: float = 300.0
     effects: EffectStore | None = None
 
 
@@ -107,8 +97,7 @@ def collect(stack: Stack, request: CollectRequest, now: datetime | None = None) 
         now: the moment; None: by AWS's own clock.
 
     Raises:
-        WrongUse: the folder holds records of those days that something else put there, or there
-            are no sent records where they are said to be.
+        WrongUse: the folder holds records of those days that something else put there.
         OSError: the folder cannot be written.
     """
     unfinished = _unfinished(request)
@@ -122,23 +111,17 @@ def collect(stack: Stack, request: CollectRequest, now: datetime | None = None) 
 
 def _unfinished(request: CollectRequest) -> date | None:
     """The last earlier day that has files, if one of them was written before the day was over."""
-    first = min(request.days)
-    for stream in sorted(request.streams - {"sent"}):
+    first = f"dt={min(request.days)}"
+    for stream in sorted(request.streams):
         files = request.root.glob(f"{stream}/dt=????-??-??/{FILE_NAME}")
-        days = [day for file in files if (day := _named(file.parent.name)) and day < first]
-        if days:
-            written = (day_folder(request.root, stream, max(days)) / FILE_NAME).stat().st_mtime
-            over = _midnight(max(days) + timedelta(days=1)) + _LOGGED_WITHIN
-            if datetime.fromtimestamp(written, UTC) < over:
-                return max(days)
+        earlier = [file for file in files if file.parent.name < first]
+        if earlier:
+            last = max(earlier)
+            day = date.fromisoformat(last.parent.name.removeprefix("dt="))
+            over = _midnight(day + timedelta(days=1)) + _LOGGED_WITHIN
+            if datetime.fromtimestamp(last.stat().st_mtime, UTC) < over:
+                return day
     return None
-
-
-def _named(folder: str) -> date | None:
-    try:
-        return date.fromisoformat(folder.removeprefix("dt="))
-    except ValueError:
-        return None
 
 
 @dataclass(slots=True)
@@ -147,9 +130,6 @@ class _Run:
     request: CollectRequest
     now: datetime
     result: CollectResult = field(init=False)
-    ended: dict[str, str] = field(default_factory=dict)
-    """When the execution, or the row, of each message was last recorded; only where the effects
-    have no time of their own."""
 
     def __post_init__(self) -> None:
         has = STREAMS if self.stack.ledger_table else [one for one in STREAMS if one != "rows"]
@@ -163,15 +143,7 @@ class _Run:
         return _midnight(max(self.request.days)) + timedelta(days=1)
 
     def check_folders(self) -> None:
-        sent = self.request.sent
-        if sent is not None and not (sent / "sent").is_dir():
-            raise WrongUse(
-                f"--sent {sent}: there is no folder {sent / 'sent'}; name the one that actonce "
-                "send --record was given."
-            )
         for stream in sorted(self.request.streams):
-            if stream == "sent" and (sent is None or self._sent_is_in_place()):
-                continue
             for day in self.request.days:
                 others = files_of_others(self.request.root, stream, day)
                 if others:
@@ -188,7 +160,6 @@ class _Run:
                 )
         # By name, for a message on its way: its deliveries are read before its executions.
         for read, *streams in (
-            (self._sent, "sent"),
             (self._deliveries, "deliveries"),
             (self._executions, "executions", "dead_letters"),
             (self._rows, "rows"),
@@ -226,10 +197,8 @@ class _Run:
                 day = _day(record.get("at"))
                 if day is None:
                     timeless.append(record)
-                else:
-                    self._note_end(record)
-                    if record["stream"] in files:
-                        files[record["stream"]].write(day, record | {"source": source})
+                elif record["stream"] in files:
+                    files[record["stream"]].write(day, record | {"source": source})
                 bar.update(number)
         if timeless:
             self.result.missing.append(
@@ -253,13 +222,6 @@ class _Run:
                 "more, so that stays; to have it written anew, remove it."
             )
 
-    def _note_end(self, record: Record) -> None:
-        source, message_id = self.request.effects, record.get("message_id")
-        if source is None or source.attributes.time is not None or message_id is None:
-            return
-        if record["stream"] in _TELL_WHEN:
-            self.ended[message_id] = max(self.ended.get(message_id, ""), record["at"])
-
     def _days_after(self, kept_since: datetime, streams: Sequence[str], why: str) -> list[date]:
         """The days of which AWS still has all records; a file of any other has more, and stays."""
         gone = [day for day in self.result.lines if _midnight(day) < kept_since]
@@ -267,38 +229,6 @@ class _Run:
             of = f"{gone[0]}" if len(gone) == 1 else f"{gone[0]} to {gone[-1]}"
             self.result.missing.append(f"{' and '.join(streams)} of {of}: {why}")
         return [day for day in self.result.lines if day not in gone]
-
-    # ----------------------------------------------------------------- sent
-
-    def _sent_is_in_place(self) -> bool:
-        sent = self.request.sent
-        return sent is not None and sent.resolve() == self.request.root.resolve()
-
-    def _sent(self, _: Sequence[str]) -> None:
-        root, source = self.request.root, self.request.sent
-        if source is None or self._sent_is_in_place():
-            for day in self.result.lines:
-                files = files_of_others(root, "sent", day)
-                lines = sum(sum(1 for _ in _lines(file)) for file in files)
-                self.result.lines[day]["sent"] = lines if files else None
-        else:
-            days = [day for day in self.result.lines if day_folder(source, "sent", day).is_dir()]
-            with self._files("sent", days) as written:
-                for day in days:
-                    for file in sorted(day_folder(source, "sent", day).iterdir()):
-                        if file.name.endswith(".jsonl.gz"):
-                            written.copy(day, _lines(file))
-                        elif not file.name.startswith("."):
-                            self.result.missing.append(
-                                f"sent: {file} is not named as actonce send --record names its "
-                                "files, and was not read."
-                            )
-        for day, counts in self.result.lines.items():
-            if counts["sent"] is None:
-                self.result.notes.append(
-                    f"sent of {day}: nothing recorded what was sent (actonce send --record DIR, "
-                    "then collect --sent DIR)."
-                )
 
     # ----------------------------------------------------------------- deliveries
 
@@ -332,28 +262,22 @@ class _Run:
     def _executions(self, streams: Sequence[str]) -> None:
         why = f"Step Functions forgets executions {EXECUTIONS_KEPT.days} days after they ended."
         days = self._days_after(self.now - EXECUTIONS_KEPT, streams, why)
-        gone: list[str] = []
-
-        def told() -> Iterator[Record]:
-            stepfunctions, retry_for = self.stack.stepfunctions, self.request.retry_for
-            listed = []
-            if self.stack.ledger_table is None:
-                between = (_midnight(days[0]), self.until)
-                machine = self.stack.state_machine
-                pages = executions_between(stepfunctions, machine, between, retry_for=retry_for)
-                listed = [one for page in pages for one in page]
-            for one in read_histories(stepfunctions, listed, records, retry_for):
-                if one.records is None:
-                    gone.append(one.execution.name)
-                yield from one.records or ()
-
         if days:
-            self._keep(streams, days, told())
-        if gone:
-            self.result.missing.append(
-                f"{' and '.join(streams)}: Step Functions forgot {len(gone)} execution(s) while "
-                f"they were read, {gone[0]} the first."
-            )
+            self._keep(streams, days, self._records_of_executions((_midnight(days[0]), self.until)))
+
+    def _records_of_executions(self, between: tuple[datetime, datetime]) -> Iterator[Record]:
+        stepfunctions = self.stack.stepfunctions
+        listed: list[ExecutionSummary] = []
+        if self.stack.ledger_table is None:
+            machine = self.stack.state_machine
+            pages = executions_between(stepfunctions, machine, between, retry_for=_RETRY_FOR)
+            listed = [execution for page in pages for execution in page]
+        for read in read_histories(stepfunctions, listed, records, _RETRY_FOR):
+            if read.records is None:
+                self.result.missing.append(
+                    f"Step Functions forgot the execution {read.execution.name} while it was read."
+                )
+            yield from read.records or ()
 
     # ----------------------------------------------------------------- rows
 
@@ -378,28 +302,15 @@ class _Run:
 
     def _effects(self, streams: Sequence[str]) -> None:
         source = self._source()
-        time, days = source.attributes.time, list(self.result.lines)
-        if time is None and not all(
-            any(self.result.lines[day].get(name) is not None for name in _TELL_WHEN) for day in days
-        ):
+        if source.attributes.time is None:
             raise Failed(
-                f"nothing says when those in {source.location} happened: name what does with "
-                "--effects-time, or collect executions and rows with them"
+                f"nothing says when those in {source.location} happened: name the attribute that "
+                "does (EffectsAttributes, --effects-time)"
             )
         left_out: Counter[str] = Counter()
-        self._keep(streams, days, self._effects_of(source, left_out))
-        sentences = {
-            "nameless": f"have no {source.attributes.key}, and are taken for no effects",
-            "alone": "have a message's id as their only key: a second effect of it would not be "
-            "seen; the audit says so",
-            "endless": f"have no time ({source.attributes.time or '--effects-time'}), nor an "
-            "execution, or row, on these days: they are in no day's file, and an effect that "
-            "nobody asked for would not be seen",
-        }
+        self._keep(streams, list(self.result.lines), self._effects_of(source, left_out))
         self.result.notes += [
-            f"effects: {left_out[what]} in {source.location} {said}."
-            for what, said in sentences.items()
-            if left_out[what]
+            f"effects: {number} in {source.location} {what}." for what, number in left_out.items()
         ]
 
     def _source(self) -> EffectStore:
@@ -418,28 +329,34 @@ class _Run:
         number = 0
         for effect in source.every():
             number += 1
-            if effect is None:
-                left_out["nameless"] += 1
-                continue
-            at = timestamp(effect.at) if effect.at else self.ended.get(effect.message_id)
-            if at is None and not effect.has_time:
-                left_out["endless"] += 1
+            if effect is None or not effect.has_time:
+                name = source.attributes.key if effect is None else source.attributes.time
+                left_out[f"have no {name}, and are taken for no effects"] += 1
                 continue
             named = {} if effect.effect_id is None else {"effect_id": effect.effect_id}
-            left_out["alone"] += not named
+            if not named:
+                left_out[_ALONE] += 1
+            at = timestamp(effect.at) if effect.at else None
             record = {"stream": "effects", "version": 1, "at": at}
             yield record | {"message_id": effect.message_id} | named
-        if number and left_out["nameless"] == number:
+        if number and sum(left_out.values()) - left_out[_ALONE] == number:
+            # An empty file would make every message a lost one.
             raise Failed(
-                f"nothing in {source.location} has a {source.attributes.key}, of {number}: name "
-                "the one that holds the message's id with --effects-key"
+                f"all {number} in {source.location} {min(left_out)}: name the attributes that they "
+                "have (EffectsAttributes, --effects-key, --effects-time)"
             )
+
+
+_ALONE = (
+    "have a message's id as their only key: a second effect of it would not be seen; the audit "
+    "says so"
+)
 
 
 def _row(item: Mapping[str, Any]) -> Record:
     def text(name: str) -> str | None:
-        told: str | None = item.get(name, {}).get("S")
-        return told
+        value: str | None = item.get(name, {}).get("S")
+        return value
 
     return {
         "stream": "rows",
@@ -451,14 +368,6 @@ def _row(item: Mapping[str, Any]) -> Record:
         "attempts": int(item.get("consumption_count", {}).get("N", "0")),
         "way": text("memory"),
     }
-
-
-def _lines(file: Path) -> Iterator[bytes]:
-    try:
-        with gzip.open(file, "rb") as source:
-            yield from source
-    except (OSError, EOFError, zlib.error) as error:
-        raise Failed(f"{file} cannot be read: {error}") from error
 
 
 def _midnight(day: date) -> datetime:

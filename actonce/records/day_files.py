@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -80,17 +80,10 @@ class DayFiles:
     def write(self, day: date | None, record: Mapping[str, Any]) -> None:
         """Add a record to its day's file."""
         if day in self.lines:
-            self.copy(day, [json_line(record)])
-
-    def copy(self, day: date, lines: Iterable[bytes]) -> None:
-        """Add lines as they are; one without its line feed gets it."""
-        for line in lines:
-            self._write(day, line if line.endswith(b"\n") else line + b"\n")
+            line = json_line(record)
+            self._file(day).write(line)
             self.lines[day] += 1
-
-    def _write(self, day: date, line: bytes) -> None:
-        self._file(day).write(line)
-        self._sums[day] += _number(line)
+            self._sums[day] += _number(line)
 
     @contextlib.contextmanager
     def replaced(self) -> Iterator["DayFiles"]:

@@ -67,8 +67,6 @@ class Paths:
     """The bytecode of the functions."""
     faults = _Below("faults")
     """The plan of faults, and which of them were met."""
-    sent = _Below("sent")
-    """The `sent` stream that the demo writes."""
     demo = _Below("demo.json")
     """Which server a demo started (JSON)."""
     records = _Below("records")

@@ -130,7 +130,7 @@ class Trouble:
                     self.did_not_pass.update(told)
 
     def _change_failure(self) -> None:
-        while not any(self.paths.sent.rglob("*.gz")):  # nothing is sent yet
+        while not any((self.paths.records / "sent").rglob("*.gz")):  # nothing is sent yet
             if self.over.wait(0.2):
                 return
         turns = 0

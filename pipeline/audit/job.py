@@ -298,11 +298,10 @@ class _Audit:
         return reader.parquet(as_argument(folder)).where(in_range), found
 
     def _results(self, messages: DataFrame, observed: dict[str, Any]) -> dict[str, Any]:
-        """Write everything else: the numbers of each day and of all are one aggregation."""
+        """Write everything else."""
         listing, span, over = self.listing, self.span, self.horizon.over
-        counted = messages.rollup("day").agg(*summary.numbers(over)).collect()
-        whole = next((row.asDict() for row in counted if row["day"] is None), {})
-        days = sorted((row.asDict() for row in counted if row["day"]), key=itemgetter("day"))
+        counted = messages.groupBy("day").agg(*summary.numbers(over)).collect()
+        days = sorted((row.asDict() for row in counted), key=itemgetter("day"))
         uncovered = summary.uncovered(
             listing, span, self.horizon, by_word=self.request.by_executions
         )
@@ -324,8 +323,6 @@ class _Audit:
             "totals": summary.totals(days, listing, observed["failed"]),
             "verdicts": found.verdicts,
             "days": told_days,
-            "gaps": summary.gaps(whole),
-            "latency": summary.latency(whole),
             "alarms": alarms,
             "alarms_total": found.alarms,
             "quarantine": {

@@ -75,14 +75,6 @@ def test_two_runs_at_once_leave_each_other_alone_and_the_last_one_counts(tmp_pat
     assert read(tmp_path, MONDAY) == [{"n": 1}]
 
 
-def test_a_copied_line_without_its_line_feed_gets_it(tmp_path: Path) -> None:
-    with DayFiles(tmp_path, "effects", [MONDAY]).replaced() as files:
-        files.copy(MONDAY, [b'{"n":1}\n', b'{"n":2}'])
-        files.copy(MONDAY, [b'{"n":3}'])
-    assert files.lines == {MONDAY: 3}
-    assert read(tmp_path, MONDAY) == [{"n": 1}, {"n": 2}, {"n": 3}]
-
-
 def test_files_of_others_are_found_however_deep(tmp_path: Path) -> None:
     write(tmp_path, (MONDAY, {"n": 1}))
     folder = day_folder(tmp_path, "effects", MONDAY)

@@ -13,7 +13,7 @@ from actonce.cli.effects_options import EffectsPlace
 from actonce.messages.own_effects import DynamoDbEffects, EffectStore, FileEffects
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
-from pipeline.audit.reading.effects import Attributes, moment
+from pipeline.audit.reading.effects import Attributes
 from tests.support.stacks import forbid
 from tests.support.tables import make_table
 
@@ -229,21 +229,3 @@ def test_a_file_that_is_not_of_effects_is_told(tmp_path: Path, content: bytes, s
     file.write_bytes(content)
     with pytest.raises(Failed, match=said):
         list(FileEffects(file, Attributes()).every())
-
-
-@pytest.mark.parametrize(
-    ("told", "read"),
-    [
-        ("2026-01-31T10:00:00+01:00", TIME),
-        ("2026-01-31T09:00:00Z", TIME),
-        (1769850000, TIME),
-        (1769850000000, TIME),
-        ("2026-01-31T09:00:00", None),  # of which zone?
-        (None, None),
-        (True, None),
-        (float("nan"), None),
-        (1e300, None),
-    ],
-)
-def test_times_are_read_as_teams_write_them(told: Any, read: datetime | None) -> None:
-    assert moment(told) == read

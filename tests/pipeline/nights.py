@@ -38,11 +38,6 @@ def audited(spark: SparkSession, root: Path, out: Path | str | None = None, **as
     return audit(spark, requested(str(root), out=None if out is None else str(out), **asked))
 
 
-def settled(root: Path) -> Path:
-    """The root; whatever was written below it is seen by its content."""
-    return root
-
-
 def rows_of(out: Path, since: date = date.min) -> list[Row]:
     """Each row of each day that the results hold, from a day on."""
     if not list((out / "messages").rglob("*.parquet")):

@@ -17,7 +17,7 @@ NOON: Final = midnight(DAY) + DAY_MS // 2
 OVER: Final = midnight(NEXT)
 NONE: Final[dict[str, list[Interval]]] = {stream: [] for stream in STREAMS}
 WHOLE: Final = Coverage(
-    DAY - timedelta(days=200), NEXT, NONE, NONE, NONE, {"executions": DAY, "sent": DAY},
+    DAY - timedelta(days=200), NEXT, NONE, NONE, {"executions": DAY, "sent": DAY},
     rows=False, by_executions=False,
 )  # fmt: skip
 ROWS: Final = replace(WHOLE, rows=True)
@@ -28,7 +28,7 @@ THEN: Final = replace(NOW, as_of=OVER)
 def without(*streams: str) -> Coverage:
     """Streams that are missing on the day."""
     missing = NONE | {stream: [(DAY, DAY)] for stream in streams}
-    return replace(WHOLE, missing=missing, apart=missing)
+    return replace(WHOLE, missing=missing)
 
 
 def unread(stream: str, day: date = DAY) -> Coverage:

@@ -20,7 +20,6 @@ from tests.pipeline.nights import audited, rows_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     at,
-    delivery,
     effect,
     line_of,
     performed,
@@ -110,22 +109,6 @@ def test_what_arrived_before_a_moment_was_there_whatever_its_own_clock_says(
     assert sorted(map(str, map(tuple, kept))) == sorted(map(str, told[:-1]))
 
 
-def test_a_gap_is_from_a_messages_first_delivery_to_its_last(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    history = [
-        delivery(f"m{count}", at(100 + 200 * number), "suppressed")
-        for count in range(1, 6)
-        for number in range(count)
-    ]
-    gaps = audited(spark, write(tmp_path, history))["gaps"]
-    assert gaps["messages"] == 4
-    told = {bucket["up_to_seconds"]: bucket["messages"] for bucket in gaps["buckets"]}
-    assert {end: count for end, count in told.items() if count} == {300: 1, 3600: 3}
-    assert gaps["within_5_minutes"] == pytest.approx(0.25)
-    assert gaps["within_14_days"] == gaps["within_90_days"] == 1
-
-
 # Those that meet each of its ways; for all of them: SPARK_REMOTE=local pytest -n 0 tests/pipeline
 CONNECT = "every_real_shape or came_late or with_arrow"
 
@@ -136,19 +119,9 @@ def test_the_same_on_spark_connect(spark: SparkSession) -> None:
     on_spark_connect(spark, files, "-k", CONNECT)
 
 
-# Of each way to read one, under the long tests; all of them take minutes.
-CONNECT_PLANTED = "Firehose or circle or neither or restored or compression or identities"
-
-
-@pytest.mark.parametrize(
-    "which",
-    [
-        pytest.param(("-k", CONNECT_PLANTED), marks=pytest.mark.long, id="some"),
-        pytest.param((), marks=pytest.mark.table, id="all"),
-    ],
-)
-def test_planted_folders_on_spark_connect(spark: SparkSession, which: tuple[str, ...]) -> None:
-    on_spark_connect(spark, ("adversary/test_told_right.py",), "-m", "long", *which)
+@pytest.mark.long
+def test_planted_folders_on_spark_connect(spark: SparkSession) -> None:
+    on_spark_connect(spark, ("adversary/test_planted.py",), "-m", "long")
 
 
 def on_spark_connect(spark: SparkSession, files: Sequence[str], *chosen: str) -> None:

@@ -8,9 +8,8 @@ from moto import mock_aws
 from pyspark.sql import SparkSession
 
 from actonce_core.histories import reading
-from tests.pipeline.adversary.planted import healthy
 from tests.pipeline.nights import audited, verdicts_of
-from tests.pipeline.streams_on_disk import performed
+from tests.pipeline.streams_on_disk import performed, write
 from tests.support.histories import listed, started
 from tests.unit.test_execution_records import Night
 
@@ -23,7 +22,8 @@ def test_an_open_execution_is_not_lost_and_one_that_failed_is_found(
 ) -> None:
     root, out = tmp_path / "records", tmp_path / "out"
     # The start of the one is lost, and the end of the other.
-    healthy(root, *performed("open", 36_000)[:2], *performed("failed", 36_000)[:3])
+    dropped = [*performed("open", 36_000)[:2], *performed("failed", 36_000)[:3]]
+    write(root, [*performed("one"), *dropped])
     told = {}
     for looks in (False, True):
         if looks:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actonce.cli.audit import audit as audit_command
-from actonce.records.audit_listing import NUMBERS, message_ids, named
+from actonce.records.audit_listing import message_ids
 from actonce.terminal.errors import Failed, WrongUse
 from pipeline.audit.job import audit
 from tests.pipeline.nights import requested
@@ -35,7 +35,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 def ids(root: Path, number: str, *days: date) -> list[str]:
     span = (days[0], days[-1]) if days else None
-    return list(message_ids(str(root / "audit"), number, span))
+    return message_ids(str(root / "audit"), number, span)
 
 
 def test_each_number_s_ids_are_as_many_as_the_number(audited: Path) -> None:
@@ -53,27 +53,21 @@ def test_the_command_prints_an_id_a_line_and_audits_nothing(
 ) -> None:
     page = audited / "audit" / "summary.json"
     before = page.stat().st_mtime_ns
-    audit_command(str(audited), list_="performed once")
+    audit_command(str(audited), list_="performed_once")
     assert capfd.readouterr().out == "one\ntwo\n"
-    audit_command(str(audited), list_="los", json=True)
+    audit_command(str(audited), list_="lost", json=True)
     assert json.loads(capfd.readouterr().out) == {"number": "lost", "message_ids": ["lost"]}
     assert page.stat().st_mtime_ns == before
-
-
-def test_a_number_is_named_by_as_much_as_tells_it_from_others() -> None:
-    assert named("awaiting") == named("Awaiting decision") == "awaiting_decision"
-    assert {named(number) for number in NUMBERS} == set(NUMBERS)
-    for wrong in ("performed", "", "nonsense"):
-        with pytest.raises(WrongUse, match="say one of"):
-            named(wrong)
 
 
 def test_what_is_no_result_of_an_audit_is_told(tmp_path: Path) -> None:
     for place in (str(tmp_path), "s3://bucket/audit"):
         with pytest.raises(WrongUse):
-            list(message_ids(place, "lost", None))
+            message_ids(place, "lost", None)
     with pytest.raises(WrongUse, match="holds no summary"):
         audit_command(str(tmp_path), list_="lost")
+    with pytest.raises(WrongUse, match="one of performed_once, "):
+        message_ids(str(tmp_path), "performed", None)
     result = tmp_path / "audit"
     (result / "messages" / f"day={DAY}").mkdir(parents=True)
     (result / "summary.json").write_text(

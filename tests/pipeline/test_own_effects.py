@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit.judging.verdict_names import VERDICTS
@@ -11,7 +10,6 @@ from pipeline.audit.results.summary import Findings
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import audited, judgements_of
 from tests.pipeline.streams_on_disk import (
-    DAY,
     STREAMS,
     at,
     dead_letter,
@@ -78,39 +76,6 @@ def test_rows_are_read_as_the_stream_they_are(spark: SparkSession, tmp_path: Pat
     assert summary["totals"]["executions"] == 12  # of messages that have a row
     assert summary["days"][0]["streams"]["executions"] == 14
     assert summary["exit_status"] == 1
-
-
-@pytest.mark.long
-def test_a_row_in_progress_is_of_a_lost_message_when_sqs_can_hold_it_no_more(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    for stream in LOCKED:
-        for number in range(1, 32):
-            empty = tmp_path / stream / f"dt=2026-01-{number:02}" / "none.jsonl"
-            empty.parent.mkdir(parents=True, exist_ok=True)
-            empty.touch()
-    old, later = at(0, "2026-01-01"), at(60, "2026-01-20")
-    planted: Planted = {
-        "gone": ("lost", True, [delivery("", old, "failed"), row("", old)]),
-        "kept": ("in_flight", True, [delivery("", later, "failed"), row("", later)]),
-        "once": ("performed_once", True,
-                 [CAME, row("", at(2), "found"), own_effect("", at(2))]),
-    }  # fmt: skip
-    judged(spark, tmp_path, planted, LOCKED)
-
-
-@pytest.mark.long
-def test_as_of_an_earlier_moment_a_row_does_not_make_its_message_lost(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    decided_later: Planted = {"m": ("in_flight", True, [CAME, row("", at(3600), "resolved")])}
-    summary = judged(spark, tmp_path, decided_later, LOCKED, as_of=f"{DAY}T00:30:00Z")
-    assert summary["verdicts"]["lost"] == 0
-    # Its day is over, and what its row says came later still.
-    tomorrow: Planted = {"m": ("in_flight", False, [CAME, row("", at(86_400 + 7_200), "resolved")])}
-    later = judged(spark, tmp_path / "later", tomorrow, LOCKED, as_of="2026-02-01T00:30:00Z")
-    assert later["exit_status"] == 3
-    assert "could not be judged" in later["sentence"]
 
 
 def test_what_has_one_row_for_a_message_cannot_show_a_second_effect(
@@ -186,16 +151,3 @@ def test_executions_are_believed_only_where_that_is_asked_for(
     }
     summary = judged(spark, tmp_path / "bad", bad, BY_WORD, by_executions=True)
     assert summary["exit_status"] == 1
-
-
-@pytest.mark.long
-def test_effects_that_are_there_are_counted_whatever_is_believed_besides(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """An execution's word stands for an effect only on days of which no stream tells them."""
-    twice = [own_effect("", at(2), "card-1"), own_effect("", at(2), "card-2")]
-    planted: Planted = {
-        "twice": ("performed_again", True, [*DONE, *twice]),
-        "none": ("lost", True, DONE),
-    }
-    judged(spark, tmp_path, planted, STREAMS, by_executions=True)

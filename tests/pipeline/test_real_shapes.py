@@ -64,8 +64,6 @@ def test_every_real_shape_is_read(spark: SparkSession, tmp_path: Path) -> None:
         "effects": 1,
         "dead_letters": 0,
     }
-    assert summary["latency"]["sent_to_effect"]["max"] == 1000
-    assert summary["latency"]["first_delivery_to_effect"]["p50"] == 777
     assert summary["exit_status"] == 0
     assert summary["cannot_judge"] == []
 

@@ -9,17 +9,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pipeline.audit import job
 from pipeline.audit.judging.verdict_names import ALARMS
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import Killed, audited, rows_of, said, settled, verdicts_of
+from tests.pipeline.nights import audited, rows_of, said, verdicts_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     STREAMS,
@@ -43,7 +41,6 @@ def written_at(root: Path, hour: int) -> None:
     """As if the newest file had been written then."""
     for file in root.rglob("*.jsonl"):
         os.utime(file, (BEGAN + hour * HOUR,) * 2)
-    settled(root)
 
 
 def seconds(record: Record) -> float:
@@ -117,32 +114,15 @@ class Simulated:
         written_at(root, hours[-1])
 
 
-def killed(spark: SparkSession, root: Path, out: Path, patch: pytest.MonkeyPatch) -> None:
-    """An audit that ends before its last word."""
-    write_summary = job._write_summary
-
-    def dying(*told: Any) -> None:
-        if "verdicts" in told[2]:
-            raise Killed
-        write_summary(*told)
-
-    with patch.context() as dies:
-        dies.setattr(job, "_write_summary", dying)
-        with pytest.raises(Killed):
-            audited(spark, root, out)
-
-
 @pytest.mark.long
 def test_no_hour_alarms_of_what_is_in_flight_and_the_night_does_of_what_is_lost(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     day, root, out = Simulated(Random(11)), tmp_path / "records", tmp_path / "out"
     assert day.lost
     hourly: set[str] = set()
     for hour in range(1, HOURS + 1):
         day.arrive(root, range(hour, hour + 1))
-        if hour in (2, 5):
-            killed(spark, root, out, monkeypatch)
         summary = audited(spark, root, out)
         found = {one: what for one, what in verdicts_of(out).items() if what in ALARMS}
         assert found == {

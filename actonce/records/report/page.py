@@ -4,15 +4,12 @@ Everything that comes out of the summary is escaped by Jinja, and a content secu
 the page every script and every request, should anything ever slip through.
 """
 
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from actonce.records.report import wording
 from actonce.terminal.visible import visible
 from pipeline.audit.judging.verdict_names import ALARMS
 from pipeline.audit.reading.places import place
@@ -24,27 +21,28 @@ VERSION = 1
 OPEN_ALARMS = 3
 """How many alarms show their timeline before anybody asks for it."""
 
-HORIZONS = (
-    ("within_5_minutes", "5 min", "a FIFO queue's window"),
-    ("within_14_days", "14 d", "a queue's longest retention"),
-    ("within_90_days", "90 d", "names of executions"),
-)
-"""The summary's key, its label, and what remembers messages for so long."""
-
-LATENCIES = ("sent_to_effect", "first_delivery_to_effect")
-PERCENTILES = ("p50", "p90", "p99", "max")
-
 HERE = Path(__file__).parent
 
+VERDICTS = {
+    "performed_once": ("good", "one effect, as it should be"),
+    "resolved": ("good", "a person settled it by hand"),
+    "rejected": ("waiting", "a person decided that it is not to be done"),
+    "refused": ("waiting", "could not be started; it is in UnstartedQueue with its reason"),
+    "awaiting_decision": ("waiting", "a dead letter that waits for a person"),
+    "in_flight": ("waiting", "not finished yet"),
+    "effect_check": (
+        "waiting",
+        "by their ids, what actonce effect check did; no other record has them",
+    ),
+    "conflict": ("alarm", "the same id came with another content"),
+    "contradiction": ("alarm", "its records cannot all be true"),
+    "performed_again": ("alarm", "more than one effect"),
+    "lost": ("alarm", "it ended nowhere: look with actonce where before you send it again"),
+}
+"""Of each verdict its class in the style sheet and what it means; in the order of the page."""
 
-@dataclass(frozen=True)
-class Event:
-    """One event of an alarm's timeline, `since` the first."""
-
-    at: str
-    stream: str
-    what: str
-    since: str
+MARKS = {"good": "✓", "waiting": "•", "alarm": "✗"}
+"""Said beside every colour, for whoever does not see it."""
 
 
 def write(summary: dict[str, Any], path: Path) -> None:
@@ -52,16 +50,13 @@ def write(summary: dict[str, Any], path: Path) -> None:
 
     Args:
         summary: what the audit wrote as `summary.json`, version 1.
-        path: the file, `report.html`; its folder exists.
+        path: the file, `report.html`.
 
     Raises:
         ValueError: the summary has another version.
         OSError: the file cannot be written.
     """
-    text = html(summary)
-    path.parent.stat()  # a folder that is not there is not made
-    place(None, str(path.parent)).write(path.name, text)
-    path.chmod(0o644)  # whatever the umask is: a page is for others, too
+    place(None, str(path.parent)).write(path.name, html(summary))
 
 
 _JUDGED = {0: "good", 3: "unsure", 4: "unsure"}
@@ -94,10 +89,8 @@ def _drawn(summary: dict[str, Any]) -> str:
         finalize=_visible,
     )
     environment.filters |= {
-        "number": wording.number,
-        "share": wording.share,
-        "duration": wording.duration,
-        "shortened": wording.shortened,
+        "number": _number,
+        "shortened": _shortened,
         "bar": _bar,
     }
     judged = _JUDGED.get(summary["exit_status"], "bad")
@@ -106,23 +99,10 @@ def _drawn(summary: dict[str, Any]) -> str:
         css=Markup((HERE / "page.css").read_text("utf-8")),  # noqa: S704 a file of ours
         judged=judged,
         mark=_MARKS[judged],
-        verdicts=[
-            {
-                "name": verdict,
-                "role": role,
-                "mark": wording.MARKS[role],
-                "meaning": meaning,
-                "count": summary["verdicts"].get(verdict, 0),
-            }
-            for verdict, (role, meaning) in wording.VERDICTS.items()
-        ],
+        verdicts=VERDICTS,
+        marks=MARKS,
         alarm_verdicts=ALARMS,
-        gap_rows=_gap_rows(summary["gaps"]["buckets"]),
-        horizons=HORIZONS,
-        latencies=LATENCIES,
-        percentiles=PERCENTILES,
         streams=[one for one in STREAMS if one not in OPTIONAL],
-        timeline=_timeline,
         open_alarms=OPEN_ALARMS,
     )
 
@@ -140,39 +120,13 @@ def _bar(count: int, most: int) -> Markup:
     return Markup('<span class="bar" style="width: {:.1f}%"></span>').format(width)
 
 
-def _gap_rows(buckets: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    """Each bucket in words, with its count."""
-    rows = []
-    before = None
-    for bucket in buckets:
-        up_to = bucket["up_to_seconds"]
-        if up_to is None:
-            name = "later" if before is None else f"later than {wording.duration(before * 1000)}"
-        else:
-            name = f"up to {wording.duration(up_to * 1000)}"
-        rows.append((name, bucket["messages"]))
-        before = up_to
-    return rows
+def _number(value: int | None) -> str:
+    """Thousands apart; a dash for what nobody recorded."""
+    return "–" if value is None else f"{value:,}"
 
 
-def _timeline(alarm: dict[str, Any]) -> list[Event]:
-    """The events with the time since the first, where both times can be read."""
-    times = [_time(event["at"]) for event in alarm["timeline"]]
-    first = next((time for time in times if time is not None), None)
-    return [
-        Event(
-            event["at"],
-            event["stream"],
-            event["what"],
-            "" if time is None or first is None else wording.since(time - first),
-        )
-        for event, time in zip(alarm["timeline"], times, strict=True)
-    ]
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None
-    return time if time.tzinfo else None
+def _shortened(text: str, length: int = 96) -> str:
+    """The beginning and the end of a text too long for one line."""
+    if len(text) <= length:
+        return text
+    return f"{text[: length - 17]}…{text[-16:]}"

@@ -18,4 +18,10 @@ VERDICTS: Final = (
     "in_flight",
     "effect_check",
 )
-ALARMS: Final = ("performed_again", "lost", "contradiction", "conflict")
+ALARMS: Final = {
+    "performed_again": "acted on more than once",
+    "lost": "lost",
+    "contradiction": "in contradiction",
+    "conflict": "in conflict",
+}
+"""The verdicts that are alarms, the worst first, and what their messages are."""

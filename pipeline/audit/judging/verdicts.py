@@ -1,36 +1,24 @@
 """What a verdict is, and which a message has.
 
-One verdict per message: that of the first of the `rules` that holds.
+One verdict per message: that of the first of the `rules` that holds. `conflict` stands above
+`performed_once` because one of two requests was *not* carried out, and somebody has to know.
 
-`conflict` stands above `performed_once` because one of two requests was *not* carried out, and
-somebody has to know; the row's `effects` tells that the other was.
+What is there is told at once; that something is missing (`lost`, refused by silence, an effect that
+nobody asked for), only of messages whose last record is of a day that is over: see `horizon`. What
+cannot be told because a stream is missing, or could not be read, on the message's days is not
+guessed: the row says `judged` false, and it is never `lost`.
 
-A message is `lost` if it has no effect, its dead letter does not wait, nobody rejected or resolved
-it, and either its execution is closed, or it was sent or started, has no execution and no refusal,
-and the newest file was written more than the grace period after its last record. Files that are
-older than their own records vouch for no silence: it is not judged then, unless another record came
-so much later. A running execution is in flight, however old. That a delivery was suppressed proves
-an execution, so one that is not seen began before the records did.
-
-An `effect_check` has effects and no record else, its days' deliveries and executions were all read,
-and its id begins as those do. So no producer hides a second effect by an id: whatever SQS delivered
-has a record. That it was the check is the id's word alone, which the audit says.
-
-A `contradiction` has one effect, and: it was rejected; or it was resolved before the effect; or
-its executions say twice that they performed it; or nothing ever asked for it.
+A message without an end is `lost` if its execution is closed; or if it was sent or started, no
+execution is seen, and the newest file was written more than the grace period after its last record.
+Files that are older than their own records vouch for no silence. A running execution is in flight,
+however old. That a delivery was suppressed proves an execution, of before the records began.
 
 The row of a ledger or a lease stands in its execution's place, and says how its message stands
 *now*. One in progress is `lost` when SQS can hold its message no more, after 14 days; as of an
 earlier moment nothing tells whether there was one, so that a message without is not judged.
 
-Judged by the executions' word, where no stream tells the effects: an execution that says that it
-performed it counts for one effect; one that ended without a word is not judged, for it may have.
-
-What cannot be told because a stream is missing, or could not be read, on the message's days is not
-guessed: the row says `judged` false, and it is never `lost`.
-
-What is there is told at once; that something is missing (`lost`, refused by silence, an effect that
-nobody asked for), only of messages whose last record is of a day that is over: see `horizon`.
+An `effect_check` has effects and no record else, and its days' deliveries and executions were all
+read: so no producer hides a second effect by an id, for whatever SQS delivered has a record.
 
 Clocks: records of one execution, or of one dead letter, are compared with each other; an effect's
 only with the decision of a person, which takes longer than clocks differ. An execution that ended
@@ -41,7 +29,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import reduce
-from itertools import groupby
 from operator import add, or_
 from typing import Final, NamedTuple, Self
 
@@ -76,7 +63,6 @@ class Coverage:
         since: first day that any stream has a file for.
         until: the last.
         missing: days in between on which a stream has no file.
-        apart: those of them on which another stream has one.
         unread: days of a stream on which something could not be read.
         began: the first day of each stream.
         rows: there are rows of a ledger or a lease.
@@ -86,7 +72,6 @@ class Coverage:
     since: date
     until: date
     missing: Mapping[str, Sequence[Interval]]
-    apart: Mapping[str, Sequence[Interval]]
     unread: Mapping[str, Sequence[Interval]]
     began: Mapping[str, date]
     rows: bool
@@ -111,7 +96,6 @@ class Coverage:
             since,
             until,
             {name: _few(absent(have, since, until)) for name, have in of_stream.items()},
-            {name: _few(_apart(days, have)) for name, have in of_stream.items()},
             {name: _few(intervals(which)) for name, which in unread_of.items()},
             {name: min(have) for name, have in of_stream.items() if have},
             bool(listing.days_of("rows")),
@@ -119,11 +103,8 @@ class Coverage:
         )
 
     def has(self, stream: str) -> Column:
-        """Whether the stream was there from the first to the last day of a message.
-
-        Days without any file do not count: the summary names them.
-        """
-        return ~_meets(self.apart[stream], col("last_day"))
+        """Whether the stream was there from the first to the last day of a message."""
+        return ~_meets(self.missing[stream], col("last_day"))
 
     def saw(self, last: str, *streams: str) -> Column:
         """Whether whatever streams have up to a last day was seen; late lines included."""
@@ -140,13 +121,6 @@ def _meets(intervals: Iterable[Interval], last: Column) -> Column:
     first = col("first_day")
     meeting = ((first <= until) & (last >= since) for since, until in intervals)
     return reduce(or_, meeting, F.lit(False))
-
-
-def _apart(days: frozenset[date], have: frozenset[date]) -> list[Interval]:
-    """Neighbours among the days that are missing, put together; there may be gaps in them."""
-    runs = groupby(sorted(days), key=lambda day: day not in have)
-    missing = [list(run) for is_missing, run in runs if is_missing]
-    return [(run[0], run[-1]) for run in missing]
 
 
 def _few(found: list[Interval]) -> list[Interval]:
@@ -404,7 +378,7 @@ def _absences(coverage: Coverage, horizon: Horizon, grace_ms: int) -> dict[str, 
     tells_silence = F.lit(not coverage.rows or horizon.as_of is None)
     tells_silence &= _silent(horizon.silence, grace_ms) & coverage.saw("seen_until", "deliveries")
     tells_end = last_at < horizon.over - _CLOCKS_DIFFER_MS
-    told = F.when(closed, tells_end).otherwise(tells_silence)
+    vouched = F.when(closed, tells_end).otherwise(tells_silence)
     # Nobody's message: no producer's, and none that SQS delivered.
     by_hand = col("said_failed") & col("no_request")
     # An execution of before the records began, but of no more than its name lives.
@@ -412,7 +386,7 @@ def _absences(coverage: Coverage, horizon: Horizon, grace_ms: int) -> dict[str, 
     named_since = F.datediff("first_day", began) > NAMES_LIVE_DAYS
     return {
         "gone": ~ended & col("settled") & (closed | silent | abandoned),
-        "witnessed": saw_effects & coverage.saw("seen_until", "executions") & told & ~by_hand,
+        "witnessed": saw_effects & coverage.saw("seen_until", "executions") & vouched & ~by_hand,
         "earlier": ~ended & no_execution & (suppressed > 0) & (started == 0) & named_since,
         "saw_who_asks": coverage.saw("last_day", "deliveries", "executions"),
     }

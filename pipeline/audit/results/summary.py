@@ -1,11 +1,10 @@
-"""The numbers of a page: totals, days, gaps, latencies, alarms, and one sentence."""
+"""The numbers of a page: totals, days, alarms, and one sentence."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final
 
@@ -23,9 +22,6 @@ from pipeline.audit.times import DAY_MS, Interval, absent, as_text, day_of, inte
 MAX_ALARMS: Final = 1_000
 MAX_EVENTS: Final = 10_000
 """Of all alarms together, so that a page stays one that a browser opens."""
-BUCKETS: Final = (1, 10, 60, 300, 3600, 86_400, 14 * 86_400, 90 * 86_400)
-"""Upper ends of gaps, in seconds. 300 is a FIFO queue's window, 14 days a queue's longest
-retention, 90 days how long Step Functions remembers a name."""
 _ROWS_OF: Final = {
     "sent": "sent",
     "deliveries": "deliveries",
@@ -40,12 +36,11 @@ _COUNTED: Final = (
 
 
 def numbers(over: int) -> list[Column]:
-    """Aggregates over messages, as `totals`, `of_days`, `gaps` and `latency` read them.
+    """Aggregates over messages, as `totals` and `of_days` read them.
 
     Not yet judged is what is in flight and has a record of a day that is not over (ms).
     """
-    verdict, again = F.col("verdict"), F.col("deliveries") > 1
-    gap = F.unix_millis("last_delivery_at") - F.unix_millis("first_delivery_at")
+    verdict = F.col("verdict")
     waits = (verdict == "in_flight") & (F.unix_millis("last_at") >= over)
     found = {
         "messages": F.count("*"),
@@ -56,16 +51,7 @@ def numbers(over: int) -> list[Column]:
         "failed": F.sum("failed"),
         "executions": F.count_if(F.col("execution_records") > 0),
         **{name: F.sum(name) for name in _COUNTED},
-        "again": F.count_if(again),
-        **{f"within_{end}": F.count_if(again & (gap <= end * 1000)) for end in BUCKETS},
     }
-    for name, since in (("sent", "sent_at"), ("delivery", "first_delivery_at")):
-        took = F.unix_millis("effect_at") - F.unix_millis(since)
-        found |= {
-            f"{name}_count": F.count(took),
-            f"{name}_percentiles": F.percentile_approx(took, [0.5, 0.9, 0.99], 10000),
-            f"{name}_max": F.max(took),
-        }
     return [number.alias(name) for name, number in found.items()]
 
 
@@ -124,7 +110,7 @@ def of_days(
 def _of_day(day: Mapping[str, Any], listing: Listing, caveats: Sequence[Caveat]) -> list[str]:
     """What cannot be judged of a day's messages."""
     name, which = day["day"].isoformat(), day["day"]
-    sentences = [said for (since, until), said in caveats if since <= which <= until]
+    sentences = [sentence for (since, until), sentence in caveats if since <= which <= until]
     letters = listing.days_of("dead_letters") | listing.days_of("rows")
     in_flight = day["in_flight"] - day["not_yet_judged"]
     if in_flight and which not in letters:
@@ -155,23 +141,23 @@ def on_trust(
         checks: ids of `actonce effect check`.
         by_word: what was done is told by the executions.
     """
-    said = []
+    sentences = []
     if by_word and absent(listing.days_of("effects"), *span):
-        said.append(
+        sentences.append(
             "That messages were acted on is their executions' own word, and no effect was counted, "
             "so one that happened twice would not be seen."
         )
     if unrepeatable:
-        said.append(
+        sentences.append(
             f"Of {_messages(unrepeatable)} the effects come from where there is one row for a "
             "message, so a second effect would not be seen."
         )
     if checks:
-        said.append(
+        sentences.append(
             f"Left out: {_messages(checks)} of actonce effect check. Only their ids say so; no "
             "other record has them."
         )
-    return said
+    return sentences
 
 
 def notes(request: Request, counts: Iterable[DayCounts]) -> list[str]:
@@ -192,28 +178,26 @@ def uncovered(
         horizon: nothing is missed of days that are not over.
         by_word: nobody misses the effects.
     """
-    since, until = span
-    every_day, found = listing.days(), []
+    (since, until), every_day = span, listing.days()
+    found: list[Caveat] = []
     if horizon.as_of is not None and (known := day_of(horizon.as_of - 1)) < until:
+        moment = f"is after {as_text(horizon.as_of)}, as of which was asked"
         days = (max(since, known + timedelta(days=1)), until)
-        said = f"is after {as_text(horizon.as_of)}, as of which was asked, "
-        found.append((days, f"{said}so nothing was looked at."))
+        found.append((days, f"{moment}, so nothing was looked at."))
         until = known
     # Of the day that is not over, or two of them for an hour, there may be no file yet.
     begun = {day_of(horizon.over + days * DAY_MS) for days in (0, 1)}
     nothing = absent(every_day | begun, since, until)
+    found += [(days, "no stream has a file, so nothing was looked at.") for days in nothing]
     over = day_of(max(horizon.over, DAY_MS) - 1)
     until, last = min(until, over), min(max(every_day), over)
-    found += [(days, "no stream has a file, so nothing was looked at.") for days in nothing]
-    exporting = {one.day for one in listing.unread if one.reason == UNFINISHED_EXPORT and one.day}
-    said = "an export of the effects has no manifest-summary.json, so it was not read: "
-    said += "let it end, or remove it."
-    found += [((day, day), said) for day in exporting if since <= day <= until]
+    exporting = {file.day for file in listing.unread if file.reason == UNFINISHED_EXPORT}
+    found += [((day, day), _UNFINISHED) for day in exporting if day and since <= day <= until]
     for stream in ("sent", *WITNESSES):
         have = listing.seen_on(stream)
         if (by_word and stream == "effects") or (not have and stream == "sent"):
             continue
-        # Days without any file are told above.
+        # Days without any file have a sentence above.
         elsewhere = [day for day in every_day - have if since <= day <= until]
         found += [(days, _missing(stream)) for days in intervals(elsewhere)]
     if last > until and not by_word:
@@ -221,7 +205,13 @@ def uncovered(
             (days, "effects is missing, so an effect may have been repeated there unseen.")
             for days in absent(listing.days_of("effects"), until + timedelta(days=1), last)
         ]
-    return [(days, f"{_days(days)}: {said}") for days, said in sorted(found)]
+    return [(days, f"{_days(days)}: {sentence}") for days, sentence in sorted(found)]
+
+
+_UNFINISHED: Final = (
+    "an export of the effects has no manifest-summary.json, so it was not read: let it end, or "
+    "remove it."
+)
 
 
 def unrecorded(listing: Listing, span: Interval) -> list[Caveat]:
@@ -236,45 +226,6 @@ def _missing(stream: str) -> str:
 def _days(days: Interval) -> str:
     since, until = days
     return f"{since}" if since == until else f"{since} to {until}"
-
-
-def gaps(row: Mapping[str, Any]) -> dict[str, Any]:
-    """How long after its first delivery the last of a message came, if it came more than once.
-
-    So long a memory has to be that knows all of a message's duplicates as such.
-    """
-    again = row.get("again", 0)
-    within = {end: row.get(f"within_{end}", 0) for end in BUCKETS}
-    counts = pairwise((0, *within.values(), again))
-    return {
-        "messages": again,
-        "buckets": [
-            {"up_to_seconds": end, "messages": count - before}
-            for end, (before, count) in zip((*BUCKETS, None), counts, strict=True)
-        ],
-        **{
-            f"within_{name}": within[end] / again if again else None
-            for name, end in (
-                ("5_minutes", 300), ("14_days", 14 * 86_400), ("90_days", 90 * 86_400),
-            )
-        },
-    }  # fmt: skip
-
-
-def latency(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Percentiles in ms, of messages with an effect and the other time, out of their aggregates."""
-
-    def told(name: str) -> dict[str, Any]:
-        p50, p90, p99 = row.get(f"{name}_percentiles") or (None, None, None)
-        return {
-            "count": row.get(f"{name}_count", 0),
-            "p50": p50,
-            "p90": p90,
-            "p99": p99,
-            "max": row.get(f"{name}_max"),
-        }
-
-    return {"sent_to_effect": told("sent"), "first_delivery_to_effect": told("delivery")}
 
 
 def known_by(alarms: Sequence[Mapping[str, Any]], late_alarms: Sequence[str]) -> str:
@@ -305,7 +256,7 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     timelines: dict[str, list[dict[str, Any]]] = {row["message_id"]: [] for row in found}
     time = F.date_format(F.timestamp_millis("at"), "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
     by_time = Window.partitionBy("message_id").orderBy("at", "code", "description")
-    told = (
+    events = (
         rows.where(F.col("message_id").isin(*timelines))
         .select(
             *("message_id", "at", "stream", "code", "description"),
@@ -317,50 +268,37 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
         .collect()
     )
     # Put in order here: Spark would read everything twice, first to see how it is spread.
-    for row in sorted(told, key=itemgetter("turn")):
+    for row in sorted(events, key=itemgetter("turn")):
         timeline = timelines[row["message_id"]]
         timeline.append({"at": row["time"], "stream": row["stream"], "what": row["description"]})
         if row["turn"] == most // 2 and row["all"] > most:
             between = f"… and {row['all'] - most:,} more records …"
             timeline.append({"at": row["time"], "stream": "", "what": between})
-    return [
-        {
-            "message_id": row["message_id"],
-            "verdict": row["verdict"],
-            "timeline": timelines[row["message_id"]],
-        }
-        for row in found
-    ]
+    return [row.asDict() | {"timeline": timelines[row["message_id"]]} for row in found]
 
 
 def not_over(span: Interval, over: int, not_yet_judged: int) -> str:
     """That days are not over, of which nothing is called missing, and how many messages wait."""
     open_since = max(span[0], day_of(over)) if over else span[0]
-    said = f"Of {_days((open_since, span[1]))} nothing is called missing yet"
+    sentence = f"Of {_days((open_since, span[1]))} nothing is called missing yet"
     if not_yet_judged:
         verb = "is" if not_yet_judged == 1 else "are"
-        said += f"; {_messages(not_yet_judged)} {verb} in flight"
-    return f"{said}."
+        sentence += f"; {_messages(not_yet_judged)} {verb} in flight"
+    return f"{sentence}."
 
 
 def changed_files(changed: Mapping[str, str]) -> str:
     """That files by which days were judged are others now, and what to do."""
-    said = {"changed": "has changed", "gone": "is gone", "come": "has come"}
+    became = {"changed": "has changed", "gone": "is gone", "come": "has come"}
     (first, what), number = min(changed.items()), len(changed)
     if number == 1:
-        found = f"{first} {said[what]} since its day was judged"
+        found = f"{first} {became[what]} since its day was judged"
     else:
         found = f"{number:,} files are others since their days were judged, {first} ({what}) first"
     return f"{found}: look, and accept what is there with --from-raw."
 
 
-_TOLD_IN_SENTENCE: Final = 3
-_ALARMED: Final = {
-    "performed_again": "acted on more than once",
-    "lost": "lost",
-    "contradiction": "in contradiction",
-    "conflict": "in conflict",
-}
+_MOST_SENTENCES: Final = 3
 _BEFORE: Final = ("Look with actonce where ID before you send a lost one again.",)
 
 
@@ -404,7 +342,7 @@ class Findings:
         """The answer."""
         verdicts, unread = self.verdicts, self.unread
         total = sum(verdicts.values()) - verdicts["effect_check"] - self.not_yet_judged
-        found = [f"{verdicts[one]:,} {said}" for one, said in _ALARMED.items() if verdicts[one]]
+        found = [f"{verdicts[name]:,} {words}" for name, words in ALARMS.items() if verdicts[name]]
         if found:
             answer = [f"Of {_messages(total)}, {_listed(found)}.", *_BEFORE[: verdicts["lost"]]]
         elif not total:
@@ -422,23 +360,23 @@ class Findings:
             lines = "1 line or file" if unread == 1 else f"{unread:,} lines or files"
             answer.append(f"{lines} could not be read.")
         if self.late_alarms:
-            days = _listed(_first(self.late_alarms, MAX_DAYS_TOLD, "more days"))
+            days = _listed(_first(self.late_alarms, _MOST_DAYS, "more days"))
             answer.append(f"A message that began earlier has an alarm: audit {days} again.")
         if self.unseen:
             answer.append("This is not the whole answer.")
-            answer += _first(self.unseen, _TOLD_IN_SENTENCE, "more like these.")
+            answer += _first(self.unseen, _MOST_SENTENCES, "more like these.")
         if any(verdicts.values()):
             answer += self.trusted
         return " ".join(answer)
 
 
-MAX_DAYS_TOLD: Final = 10
+_MOST_DAYS: Final = 10
 
 
-def _first(told: Sequence[str], most: int, rest: str) -> list[str]:
+def _first(items: Sequence[str], most: int, rest: str) -> list[str]:
     """So many of them, and how many more there are."""
-    more = [f"{len(told) - most:,} {rest}"] if len(told) > most else []
-    return [*told[:most], *more]
+    more = [f"{len(items) - most:,} {rest}"] if len(items) > most else []
+    return [*items[:most], *more]
 
 
 def _messages(count: int) -> str:

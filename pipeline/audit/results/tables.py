@@ -3,56 +3,41 @@
 import re
 from collections.abc import Collection
 from datetime import date
-from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType, TimestampType
 
-from pipeline.audit.reading.passed_over import RESULTS
-from pipeline.audit.reading.places import files_below, is_uri, place, readable
+from pipeline.audit.reading.places import files_below, place
 from pipeline.audit.times import Interval
 from pipeline.errors import CannotAudit
 
 CACHE: Final = "cache"
 _FOLDERS: Final = ("messages", "quarantine", CACHE)
-"""Folders in which an audit writes files."""
-_TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
-"""Files that are replaced, and what they hold if an audit wrote them."""
+_TEXTS: Final = ("summary.json", "report.html")
 
 
 def refuse_others(spark: SparkSession, out: str) -> None:
-    """Make sure that whatever a run replaces was written by an audit.
+    """Make sure that the folder's results, which a run replaces, are an audit's.
+
+    They are if there is an audit's summary or cache beside them.
 
     Raises:
-        CannotAudit: it was not.
+        CannotAudit: they are somebody else's.
     """
-    texts = {name: place(spark, f"{out}/{name}").read("") for name in _TEXTS}
-    for name, sign in _TEXTS.items():
-        if sign not in (texts[name] or sign):
-            raise CannotAudit(_others(out, name))
-    tables: list[str] = []
-    is_of_audit = texts["summary.json"] is not None
-    for name in _FOLDERS:
-        folder = f"{out}/{name}"
-        here = None if is_uri(folder) else Path(readable(folder))
-        if here and (here.is_symlink() or (here.exists() and not here.is_dir())):
-            raise CannotAudit(_others(out, name))
-        for file in files_below(place(spark, folder)):
-            if not RESULTS.match(f"{name}/{file.below}"):
-                raise CannotAudit(_others(out, f"{name}/{file.below}"))
-            is_of_audit |= name == CACHE and file.below.endswith(".manifest")
-            if file.below.endswith(".parquet") and name != CACHE:
-                tables.append(name)
-    if tables and not is_of_audit:
-        raise CannotAudit(_others(out, tables[0]))
-
-
-def _others(out: str, name: str) -> str:
-    return (
-        f"{out} holds {name}, which no audit has written and this one would replace: name another "
-        "folder with --out."
-    )
+    here = place(spark, out)
+    texts = {name: here.read(name) for name in _TEXTS}
+    files = {name: files_below(place(spark, f"{out}/{name}")) for name in _FOLDERS}
+    if '"exit_status"' in (texts["summary.json"] or ""):
+        return
+    if any(file.below.endswith(".manifest") for file in files[CACHE]):
+        return
+    found = [name for name, of_others in {**texts, **files}.items() if of_others not in (None, [])]
+    if found:
+        raise CannotAudit(
+            f"{out} holds {found[0]}, which no audit has written and this one would replace: name "
+            "another folder with --out."
+        )
 
 
 def parquet_writer(
