@@ -1,9 +1,9 @@
 """What a browser asks a view for, and what a view answers: a page, a part of one, a redirect."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse, Response
 
 from actonce.console.context import Context
@@ -16,16 +16,16 @@ class ViewRequest:
     """The fields of an address or a form.
 
     Attributes:
-        fields: of a GET's query or a POST's form, and of the path; a name may have several values.
+        fields: of a GET's query or a POST's form, and of the path.
         by_script: whether htmx asks, and puts the answer into a page.
     """
 
-    fields: Mapping[str, Sequence[str]]
+    fields: QueryParams
     by_script: bool
 
     def one(self, name: str) -> str:
-        """The first value of a field; empty where there is none."""
-        return self.fields.get(name, [""])[0]
+        """A field's value, the last of several; empty where there is none."""
+        return self.fields.get(name, "")
 
     def number(self, name: str) -> int:
         """A field's number; 0 where it is no number."""

@@ -145,7 +145,11 @@ class Client:
         async def send(message: Message) -> None:
             sent.append(message)
 
-        await self.app(scope, receive, send)
+        try:
+            await self.app(scope, receive, send)
+        except Exception:
+            if not sent:  # else Starlette has answered, and raises it for the server's log
+                raise
         start = sent[0]
         content = b"".join(message.get("body", b"") for message in sent[1:])
         found = {name.decode(): value.decode() for name, value in start["headers"]}

@@ -113,7 +113,7 @@ class QueueView(Generic[E]):
         """Ask: what would be done with which entries, how many, and by which command."""
         action, kind, key = self._action(request), self._kind(request), request.one("key")
         ticked = (
-            frozenset(request.fields.get("entry", [])) if request.one("scope") != "all" else None
+            frozenset(request.fields.getlist("entry")) if request.one("scope") != "all" else None
         )
         queue = context.queue(self.queue)
         shown = queue.forms.get(key) if key else self._chosen(context, kind, ticked)
