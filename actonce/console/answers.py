@@ -1,7 +1,7 @@
 """What a browser asks a view for, and what a view answers: a page, a part of one, a redirect."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse, Response
@@ -9,6 +9,12 @@ from starlette.responses import RedirectResponse, Response
 from actonce.console.context import Context
 from actonce.terminal.errors import WrongUse
 from actonce.terminal.ids import check_id
+
+A_MOMENT: Final = 0.3
+"""Seconds for which a page waits for a queue that is being read: a person waits for the page."""
+
+A_WHILE: Final = 2.0
+"""The same of a part that the page's script asks for: the page shows the one before meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,11 @@ class ViewRequest:
     def one(self, name: str) -> str:
         """A field's value, the last of several; empty where there is none."""
         return self.fields.get(name, "")
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which the answer may wait for a queue that is being read."""
+        return A_WHILE if self.by_script else A_MOMENT
 
     def number(self, name: str) -> int:
         """A field's number; 0 where it is no number."""

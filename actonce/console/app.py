@@ -85,9 +85,11 @@ def app(context: Context, token: str, port: int) -> ASGIApp:
         # What the path says comes last, and wins.
         fields = [*QueryParams(query).multi_items(), *request.path_params.items()]
         of_view = ViewRequest(QueryParams(fields), "hx-request" in request.headers)
-        limiter = None if view in _AT_HAND else calling_aws
+        if view in _AT_HAND:
+            return await run_sync(view, context, of_view)
         with anyio.fail_after(LONGEST_SECONDS):
-            return await run_sync(view, context, of_view, limiter=limiter, abandon_on_cancel=True)
+            run = partial(run_sync, limiter=calling_aws, abandon_on_cancel=True)
+            return await run(view, context, of_view)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

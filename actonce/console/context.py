@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from actonce.console.cache import Cache
 from actonce.console.jobs import Jobs
-from actonce.console.queue_cache import QueueCache, QueueState
+from actonce.console.queue_cache import QueueCache
 from actonce.console.read_only import make_clients
 from actonce.console.templating import environment
 from actonce.messages.dead_letters import DeadLetter
@@ -134,11 +134,6 @@ class Context:
         """How many messages the queue has; None: it could not be counted just now."""
         cached = self.counts.get()
         return None if cached.value is None or cached.error else cached.value[queue]
-
-    def refresh(self, name: QueueName) -> QueueState[Any]:
-        """What lies in a queue; see `QueueCache.refresh`."""
-        self.queue(name).refresh(self.count(name))
-        return self.queue(name).state()
 
     def _after_a_job(self) -> None:
         for name in QUEUES:

@@ -16,9 +16,10 @@ from starlette.types import ASGIApp, Message
 
 from actonce.console.app import app
 from actonce.console.context import Context
-from actonce.console.queue_cache import QueueCache, QueueListing
+from actonce.console.queue_cache import QueueCache
 from actonce.console.server import config_of, listening
 from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.filters import Listing
 from actonce.messages.unstarted import Unstarted
 from actonce.stack.clients import Aws, Stack
 from tests.embedded.waiting import DEADLINE, wait_until
@@ -156,12 +157,12 @@ class Client:
         return Answer(start["status"], found, content.decode())
 
     @property
-    def letters(self) -> QueueListing[DeadLetter]:
+    def letters(self) -> Listing[DeadLetter]:
         """The dead letters as they were read last."""
         return _read(self.context.letters)
 
     @property
-    def unstarted(self) -> QueueListing[Unstarted]:
+    def unstarted(self) -> Listing[Unstarted]:
         """UnstartedQueue as it was read last."""
         return _read(self.context.unstarted)
 
@@ -171,12 +172,12 @@ class Client:
             queue.scan()
             queue.wait(60)
 
-    def expire(self) -> None:
-        """Time goes by: what was asked of AWS is asked again."""
+    def expire(self, *, queues: bool = True) -> None:
+        """Time goes by: what was asked of AWS is asked again, and the queues are read again."""
         shared = self.context
         for one in (shared.counts, shared.status, shared.is_replaced, shared.stopped):
             one.expire()
-        for queue in (shared.letters, shared.unstarted):
+        for queue in (shared.letters, shared.unstarted) if queues else ():
             queue._due = 0.0
 
     def finish(self) -> None:
@@ -184,12 +185,12 @@ class Client:
         self.context.jobs.wait(60)
         assert all(job.state == "ended" for job in self.context.jobs.all())
         queues = self.context.letters, self.context.unstarted
-        wait_until(lambda: all(one.state().reading is None for one in queues))
+        wait_until(lambda: all(one.state.reading is None for one in queues))
 
 
-def _read(queue: QueueCache[Any]) -> QueueListing[Any]:
-    assert queue.latest is not None
-    return queue.latest
+def _read(queue: QueueCache[Any]) -> Listing[Any]:
+    assert queue.state.at is not None
+    return queue.state.listing
 
 
 class Server:

@@ -5,22 +5,21 @@ from typing import Any
 from starlette.responses import Response
 
 from actonce.console import context as contexts
-from actonce.console.answers import ViewRequest, elsewhere, page
+from actonce.console.answers import A_WHILE, ViewRequest, elsewhere, page
 from actonce.console.context import QUEUES, REPLACED, Context, QueueName
-from actonce.console.queue_cache import A_MOMENT
 from actonce.console.templating import address
 from actonce.messages.filters import grouped
 from actonce.messages.message_summary import as_argument
 
 
-def first(context: Context, _: ViewRequest) -> Response:
+def first(context: Context, request: ViewRequest) -> Response:
     """What waits; the page asks for the stack's state after it, for that takes a dozen calls."""
-    return page(context, "first.html.j2", **_waiting(context))
+    return page(context, "first.html.j2", **_waiting(context, request))
 
 
-def waiting(context: Context, _: ViewRequest) -> Response:
+def waiting(context: Context, request: ViewRequest) -> Response:
     """The part with what waits."""
-    return page(context, "waiting.html.j2", **_waiting(context))
+    return page(context, "waiting.html.j2", **_waiting(context, request))
 
 
 def stack(context: Context, _: ViewRequest) -> Response:
@@ -50,16 +49,16 @@ def scan(context: Context, request: ViewRequest) -> Response:
     for queue in QUEUES:
         if queue.replace("_", "-") == request.one("queue"):
             context.queue(queue).scan()
-            context.queue(queue).wait(A_MOMENT)
+            context.queue(queue).wait(A_WHILE)
     context.counts.expire()
     message_id = request.one("message")
     return elsewhere(request, address("/message", id=message_id) if message_id else "/")
 
 
-def _waiting(context: Context) -> dict[str, Any]:
+def _waiting(context: Context, request: ViewRequest) -> dict[str, Any]:
     jobs = [(job, job.progress()) for job in context.jobs.all()]
     return {
-        "queues": [_queue(context, name) for name in QUEUES],
+        "queues": [_queue(context, request, name) for name in QUEUES],
         "counts": context.counts.get(),
         "is_replaced": context.is_replaced.get(),
         "replaced": REPLACED,
@@ -67,16 +66,13 @@ def _waiting(context: Context) -> dict[str, Any]:
     }
 
 
-def _queue(context: Context, name: QueueName) -> dict[str, Any]:
-    state, count = context.refresh(name), context.count(name)
-    latest = state.latest
-    groups = [] if latest is None else grouped(latest.entries)
+def _queue(context: Context, request: ViewRequest, name: QueueName) -> dict[str, Any]:
+    state, count = context.queue(name).refresh(request.patience), context.count(name)
     return {
         "path": name.replace("_", "-"),
         "count": count,
         "state": state,
-        "latest": latest,
         # The longest waiting kind first: what has waited longest is the worst.
-        "groups": sorted(groups, key=lambda group: group.oldest),
+        "groups": sorted(grouped(state.listing.entries), key=lambda group: group.oldest),
         "is_sure": state.is_sure(count) and not context.is_replaced.get().value,
     }

@@ -12,7 +12,6 @@ from actonce.console.context import Context
 from actonce.console.machine_picture import machine_picture
 from actonce.console.queue_cache import Shown
 from actonce.console.views.dead_letters import DECISIONS
-from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, is_of_last
 from actonce.messages.difference import Difference, difference
@@ -92,10 +91,8 @@ def raw(context: Context, request: ViewRequest) -> Response:
 
 def _story(context: Context, request: ViewRequest) -> Story:
     """The message's story but for the log, with what was last found in UnstartedQueue."""
-    latest = context.refresh("unstarted").latest
-    seen = UnstartedScan()
-    if latest is not None:
-        seen = UnstartedScan(latest.entries, latest.held_elsewhere, latest.at)
+    state = context.unstarted.refresh(request.patience)
+    seen = UnstartedScan(state.listing.entries, state.listing.held_elsewhere, state.at)
     return read_story(context.stack, request.message_id, context.own, log=False, unstarted=seen)
 
 
@@ -117,16 +114,16 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
         "most_looks": MOST_LOOKS,
         "looks_no_more": is_nowhere and every is None,
         "argument": message_argument(story),
-        "unstarted_read": context.unstarted.latest,
+        "unstarted_read_at": context.unstarted.state.at,
         "unseen": None
         if story.is_known
         else [
             *seen_nowhere(context.stack, story),
-            how_far_read("UnstartedQueue", context.unstarted.state()),
+            context.unstarted.state.how_far_read("UnstartedQueue"),
         ],
     }
     if story.is_known:
-        form = _form(context, story) if waits_for_decision(story) else None
+        form = _form(context, request, story) if waits_for_decision(story) else None
         letter = form and form[1]
         summary = summarize(story, letter, differs_beside=True)
         values |= {
@@ -171,7 +168,7 @@ def _decision(
     return {
         "key": key,
         "letter": letter,
-        "as_read": how_far_read("DeadLetterQueue", context.letters.state()),
+        "as_read": context.letters.state.how_far_read("DeadLetterQueue"),
         "at": at or datetime.now(UTC),
         "decisions": {one: DECISIONS[one] for one in choice},
         "does_it_twice": _do_it_twice(summary, letter),
@@ -189,7 +186,7 @@ def _do_it_twice(summary: Summary, letter: DeadLetter | None) -> list[str]:
     return ["perform"] if looks_first else ["retry", "perform"]
 
 
-def _form(context: Context, story: Story) -> Form | None:
+def _form(context: Context, request: ViewRequest, story: Story) -> Form | None:
     """The form that decides on the dead letter that waits; None: the letter was not found.
 
     A page that looks again keeps its form, and what was typed. Where another reader holds letters
@@ -204,16 +201,14 @@ def _form(context: Context, story: Story) -> Form | None:
         is_its = letter.execution_name in (story.execution_name, story.message_id)
         return is_its and letter.attempt_id == row.get("attempt_id", letter.attempt_id)
 
-    latest = context.refresh("dead_letters").latest
-    if latest is None:
-        return None
-    found = next((one for one in latest.entries if is_it(one)), None)
-    if found is None:
-        form = context.letters.form_alone(is_it) if latest.held_elsewhere else None
+    state = context.letters.refresh(request.patience)
+    found = next((one for one in state.listing.entries if is_it(one)), None)
+    if found is None or state.at is None:
+        form = context.letters.form_alone(is_it) if state.listing.held_elsewhere else None
         return form and (form[0], form[1].entries[0], form[1].at)
     form = context.letters.form_alone(lambda one: one.entry == found.entry)
-    key = form[0] if form else context.letters.open_form(Shown([found], latest.at))
-    return key, found, latest.at
+    key = form[0] if form else context.letters.open_form(Shown([found], state.at))
+    return key, found, state.at
 
 
 def _every(context: Context, story: Story, looks: int) -> int | None:
@@ -223,7 +218,7 @@ def _every(context: Context, story: Story, looks: int) -> int | None:
         looks: how often the page has looked so far by itself.
     """
     if waits_for_decision(story):
-        is_read = context.letters.state().reading is None
+        is_read = context.letters.state.reading is None
         return _WHILE_IT_WAITS if is_read else _WHILE_IT_RUNS
     if story.execution is not None:
         is_open = story.execution.status == "RUNNING"

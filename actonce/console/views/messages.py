@@ -34,8 +34,8 @@ def list_(context: Context, request: ViewRequest) -> Response:
         limit=_PAGE,
         known=context.ended,
     )
-    latest = context.refresh("dead_letters").latest
-    letters = () if latest is None or latest.is_old else latest.entries
+    state = context.letters.refresh(request.patience)
+    letters = () if state.is_old else state.listing.entries
     return page(
         context,
         "messages.html.j2",

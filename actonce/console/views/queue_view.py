@@ -5,19 +5,19 @@ nothing that came later, and nothing else.
 """
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from starlette.responses import Response
 
 from actonce.console.answers import Refused, ViewRequest, elsewhere, page
 from actonce.console.context import REPLACED, Context, QueueName
-from actonce.console.queue_cache import QueueState, Shown
+from actonce.console.queue_cache import Shown
 from actonce.console.templating import action_name, address
-from actonce.messages.filters import E, Listing
-from actonce.messages.message_summary import Advice, advice_on, in_utc
+from actonce.messages.filters import E, Listing, Narrowing
+from actonce.messages.message_summary import Advice, advice_on
 from actonce.operate.bulk import Bulk
 from actonce.terminal.visible import visible
 from actonce_core.records import timestamp
@@ -52,11 +52,6 @@ def page_of(all_: Sequence[T], number: int) -> Page[T]:
     return Page(all_[(here - 1) * PAGE : here * PAGE], here, pages)
 
 
-def of_kind(kind: Mapping[str, str], entries: Iterable[E]) -> list[E]:
-    """The entries whose kind has these values, in their order."""
-    return [one for one in entries if all(one.kind.get(name) == kind[name] for name in kind)]
-
-
 @dataclass(frozen=True, slots=True)
 class QueueView(Generic[E]):
     """Views of a queue.
@@ -88,16 +83,15 @@ class QueueView(Generic[E]):
 
     def list_(self, context: Context, request: ViewRequest) -> Response:
         """The entries of a kind, or all, as the queue was read last."""
-        kind, state = self._kind(request), context.refresh(self.queue)
-        listing, count = state.latest, context.count(self.queue)
-        chosen = of_kind(kind, () if listing is None else listing.entries)
+        kind, count = self._kind(request), context.count(self.queue)
+        state = context.queue(self.queue).refresh(request.patience)
+        chosen = Narrowing(kind).of(state.listing.entries)
         advice = self._advice(context, kind, chosen)
         return page(
             context,
             "queue.html.j2",
             path=self.path,
             kind=kind,
-            listing=listing,
             state=state,
             count=count,
             counts=context.counts.get(),
@@ -112,17 +106,16 @@ class QueueView(Generic[E]):
     def confirm(self, context: Context, request: ViewRequest) -> Response:
         """Ask: what would be done with which entries, how many, and by which command."""
         action, kind, key = self._action(request), self._kind(request), request.one("key")
-        ticked = (
-            frozenset(request.fields.getlist("entry")) if request.one("scope") != "all" else None
-        )
-        queue = context.queue(self.queue)
-        shown = queue.forms.get(key) if key else self._chosen(context, kind, ticked)
+        queue, gone = context.queue(self.queue), 0
+        if key:
+            shown = queue.forms.get(key)
+        else:
+            shown, gone = self._chosen(context, request)
         if shown is None:
             raise Refused(_GONE, 410, self.path)
         self._check(context, shown.entries, action)
         key = key or queue.open_form(shown)
         wants_note = self.wants_note(action)
-        gone = 0 if ticked is None else len(ticked) - len(shown.entries)
         return page(
             context,
             "confirm.html.j2",
@@ -132,7 +125,7 @@ class QueueView(Generic[E]):
             wants_note=wants_note,
             counted=self._counted(shown.entries),
             chosen=shown.entries,
-            gone=max(0, gone),
+            gone=gone,
             advice=self._advice(context, kind, shown.entries).said,
             at=shown.at,
             kind=kind,
@@ -224,44 +217,28 @@ class QueueView(Generic[E]):
         """The values of a kind in an address or a form."""
         return {name: request.one(name) for name in self.kinds if name in request.fields}
 
-    def _chosen(
-        self, context: Context, kind: Mapping[str, str], ticked: Collection[str] | None
-    ) -> Shown:
-        """What the queue has of a kind, one entry at least; of that what is ticked, None: all."""
-        if ticked is not None and not ticked:
+    def _chosen(self, context: Context, request: ViewRequest) -> tuple[Shown, int]:
+        """What the queue has of a kind, or of that what is ticked; and how much of that is gone.
+
+        Raises:
+            Refused: that is nothing.
+        """
+        kind, is_all = self._kind(request), request.one("scope") == "all"
+        ticked = frozenset(request.fields.getlist("entry"))
+        if not is_all and not ticked:
             raise Refused("Nothing is ticked. Tick some, or choose all.", 422, self.path)
-        listing = context.refresh(self.queue).latest
-        found = of_kind(kind, () if listing is None else listing.entries)
+        state = context.queue(self.queue).refresh(request.patience)
         chosen = [
             replace(one, queued=replace(one.queued, body=""))
-            for one in found
-            if ticked is None or one.entry in ticked
+            for one in Narrowing(kind).of(state.listing.entries)
+            if is_all or one.entry in ticked
         ]
-        if listing is None or not chosen:
-            raise Refused(
+        if state.at is None or not chosen:
+            sentence = (
                 "Nothing was done: what you chose is not in the queue now, or another reader holds "
-                "it. Open the list again, and choose again.",
-                410,
-                self.path,
+                "it. Open the list again, and choose again."
             )
-        is_whole = ticked is None and not listing.held_elsewhere
-        return Shown(chosen, listing.at, kind if is_whole else None)
-
-
-def how_far_read(queue: str, state: QueueState[Any]) -> str:
-    """Sentences on how far a queue was read in which something was not found.
-
-    Args:
-        queue: its name.
-        state: what is known of it.
-    """
-    told = f"{queue} has not been read yet."
-    if state.latest is not None:
-        told = f"{queue} was read at {in_utc(state.latest.at)}."
-        if state.latest.held_elsewhere:
-            told += f" Another reader held {state.latest.held_elsewhere:,} more of its messages."
-    if state.reading is not None:
-        told += " It is being read now."
-    if state.error is not None:
-        told += f" The last attempt to read it failed: {state.error}"
-    return told
+            raise Refused(sentence, 410, self.path)
+        is_whole = is_all and not state.listing.held_elsewhere
+        gone = 0 if is_all else len(ticked) - len(chosen)
+        return Shown(chosen, state.at, kind if is_whole else None), gone
