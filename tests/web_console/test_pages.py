@@ -79,7 +79,7 @@ class Replay(replay.Replay):
 
     def ends(self) -> dict[str, int]:
         """How many of the newest job ended how."""
-        return dict(self.opened().context.jobs.all()[0].progress().counted)
+        return dict(self.opened().context.jobs.all()[0].progress().results_by_end)
 
     def page(self, path: str) -> str:
         """Of an address that has to be put together."""

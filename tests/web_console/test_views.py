@@ -166,7 +166,7 @@ def test_before_a_group_is_decided_all_of_it_can_be_seen_however_often_it_is_rea
     assert shown == [f"m-{number:02}" for number in range(51)]
     assert client.post("/dead-letters/decide", **first.fields, note="why").status == 303
     client.finish()  # else it goes on in the next test
-    assert sum(client.context.jobs.all()[0].progress().counted.values()) == 51
+    assert sum(client.context.jobs.all()[0].progress().results_by_end.values()) == 51
 
 
 ODD = "It's; `odd` $x"
