@@ -1,8 +1,4 @@
-"""How the console's templates are drawn.
-
-Every value is put into a page as visible text: `visible` shows as codes what a browser would obey,
-reorder or hide, and Jinja escapes it for HTML. Only `Markup` goes in as it is.
-"""
+"""What the console's templates have, beside what `terminal.html` does for them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -10,13 +6,14 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from actonce.messages import dead_letters, unstarted
 from actonce.messages.filters import age, lasted, reason_in_words
 from actonce.messages.history import short_cause
 from actonce.messages.message_summary import STATES, in_utc
+from actonce.terminal import html
 from actonce.terminal.error_names import in_words
 from actonce.terminal.visible import json_text, visible
 from actonce_core import strict_json
@@ -50,14 +47,7 @@ _FOLDER = Path(__file__).parent / "templates"
 
 def environment(shared: Mapping[str, Any]) -> Environment:
     """The templates, with values that each of them has."""
-    made = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_seen,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = html.environment(_FOLDER)
     made.filters |= {
         "action": action_name,
         "age": _age,
@@ -90,10 +80,6 @@ def address(path: str, **query: Any) -> str:
 def action_name(action: str) -> str:
     """What a button for it is called."""
     return action.replace("-", " ").capitalize()
-
-
-def _seen(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _lines(text: str) -> Markup:
