@@ -1,7 +1,6 @@
 """What all views of the console share."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -17,7 +16,7 @@ from actonce.messages.filters import Listing, Narrowing
 from actonce.messages.message_summary import BROKEN_OFF, REDRIVEN_FOR
 from actonce.messages.newest import Newest
 from actonce.messages.own_effects import OwnEffects
-from actonce.messages.recent import EndedMessages, Recent, page
+from actonce.messages.recent import EndedMessages, Page, page
 from actonce.messages.unstarted import Unstarted
 from actonce.messages.unstarted import look as look_at_unstarted
 from actonce.operate.status import status
@@ -41,10 +40,8 @@ LOGS_KEPT: Final = 64
 MOST_STOPPED: Final = 50
 """Executions that are looked at, of each status of a stopped one."""
 
-QueueName = Literal["dead_letters", "unstarted"]
-"""A queue that the console reads."""
-
-QUEUES: Final[tuple[QueueName, ...]] = ("dead_letters", "unstarted")
+QueueName = Literal["dead-letters", "unstarted"]
+"""A queue that the console reads, as its address calls it."""
 
 REPLACED: Final = (
     "the stack that this console was started for was deleted or replaced. Start actonce console "
@@ -53,19 +50,6 @@ REPLACED: Final = (
 """What to say where `Context.is_replaced`; no decision is taken then."""
 
 _EVERYTHING: Final = Narrowing({})
-
-
-@dataclass(frozen=True, slots=True)
-class StoppedMessages:
-    """Messages whose executions ended undecided, as far as is known: a retry continues them.
-
-    Attributes:
-        messages: the first that began comes first.
-        is_whole: False: of some status only the newest `MOST_STOPPED` were looked at.
-    """
-
-    messages: list[Recent]
-    is_whole: bool
 
 
 class Context:
@@ -85,9 +69,11 @@ class Context:
     Attributes:
         letters: what lies in DeadLetterQueue, and its forms.
         unstarted: what lies in UnstartedQueue.
+        queues: both.
         is_replaced: whether the stack was deleted or replaced since.
         counts: messages of each queue, in flight or not.
-        stopped: see `StoppedMessages`.
+        stopped: messages whose executions ended undecided, as far as is known: a retry continues
+            them. The first that began comes first; with a cursor, there are more.
         with_log: the stories whose deliveries were read from the log, and when, by their ids.
         templates: what pages are drawn by.
     """
@@ -113,6 +99,10 @@ class Context:
         """Whether a ledger or a lease stands in the state machine's place."""
         self.letters = QueueCache(self._read_letters)
         self.unstarted = QueueCache(self._read_unstarted)
+        self.queues: Mapping[QueueName, QueueCache[Any]] = {
+            "dead-letters": self.letters,
+            "unstarted": self.unstarted,
+        }
         self.counts = Cache(self._count, COUNTS_SECONDS)
         self.ended = EndedMessages()
         self.status = Cache(
@@ -126,18 +116,20 @@ class Context:
             {"stack": stack, "read_only": read_only, "has_rows": self.has_rows}
         )
 
-    def queue(self, name: QueueName) -> QueueCache[Any]:
-        """What lies in a queue."""
-        return self.letters if name == "dead_letters" else self.unstarted
-
-    def count(self, queue: QueueName | Literal["requests"]) -> int | None:
+    def count(self, queue: QueueName) -> int | None:
         """How many messages the queue has; None: it could not be counted just now."""
         cached = self.counts.get()
         return None if cached.value is None or cached.error else cached.value[queue]
 
+    def look_at(self, name: QueueName, seconds: float) -> dict[str, Any]:
+        """What pages show of a queue; `seconds`: see `QueueCache.refresh`."""
+        state, count = self.queues[name].refresh(seconds), self.count(name)
+        is_sure = state.is_sure(count) and not self.is_replaced.get().value
+        return {"path": f"/{name}", "state": state, "count": count, "is_sure": is_sure}
+
     def _after_a_job(self) -> None:
-        for name in QUEUES:
-            self.queue(name).scan(after_this=True)
+        for queue in self.queues.values():
+            queue.scan(after_this=True)
         self.counts.expire()
         self.status.expire()
 
@@ -154,9 +146,9 @@ class Context:
                 queue, message_reader(self.stack), _EVERYTHING, tell, whole=True
             )
 
-    def _stopped(self) -> StoppedMessages:
+    def _stopped(self) -> Page:
         if self.has_rows:
-            return StoppedMessages([], is_whole=True)
+            return Page([], None, 0)
         since = datetime.now(UTC) - REDRIVEN_FOR
         between = (since, None)
         found = [
@@ -166,12 +158,12 @@ class Context:
         every = (one for each in found for one in each.messages)
         undecided = (one for one in every if one.state in (*BROKEN_OFF, "ended"))
         messages = sorted(undecided, key=lambda one: one.since)
-        return StoppedMessages(messages, is_whole=all(each.cursor is None for each in found))
+        more = (each.cursor for each in found if each.cursor)
+        return Page(messages, next(more, None), sum(each.looked_at for each in found))
 
-    def _count(self) -> dict[str, int]:
-        queues = {
-            "requests": self.stack.requests_queue,
-            "unstarted": self.stack.unstarted_queue,
-            "dead_letters": self.stack.dead_letter_queue,
+    def _count(self) -> Mapping[QueueName, int]:
+        sqs = self.stack.sqs
+        return {
+            "dead-letters": sum(counts(sqs, self.stack.dead_letter_queue)),
+            "unstarted": sum(counts(sqs, self.stack.unstarted_queue)),
         }
-        return {name: sum(counts(self.stack.sqs, url)) for name, url in queues.items()}

@@ -28,7 +28,7 @@ State = Literal["waiting", "running", "stopping", "ended"]
 class Progress:
     """How far a job was at one moment; pages are drawn of this, never of the job itself.
 
-    Invariant: where it is over, outcomes and notes are whole.
+    Invariant: of a job that has ended, outcomes and notes are whole.
 
     Attributes:
         error: why it ended early; None: it did not, or has not ended.
@@ -38,11 +38,6 @@ class Progress:
     error: str | None
     outcomes: Sequence[BulkResult[Any]]
     notes: Sequence[str]
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more comes of it."""
-        return self.state == "ended"
 
     @property
     def results_by_end(self) -> Mapping[str, int]:

@@ -102,7 +102,7 @@ def test_what_is_no_letter_and_older_letters_are_counted(ledger: Stack, console:
     found = [(letter.message_id, len(letter.older)) for letter in client.letters.entries]
     assert found == [("m-1", 1), ("m-2", 0)]
     assert client.context.letters.state.messages == 4, "else an empty list would not be called sure"
-    assert client.context.count("dead_letters") == 4, "nothing stays hidden"
+    assert client.context.count("dead-letters") == 4, "nothing stays hidden"
 
 
 # ------------------------------------------------------------------ what is new

@@ -33,7 +33,7 @@ def _task(context: Context, shown: Listing[DeadLetter], decision: str, note: str
 
 
 VIEW: Final = QueueView(
-    queue="dead_letters",
+    queue="dead-letters",
     noun=("dead letter", "dead letters"),
     kinds=("reason", "error"),
     reasons=REASONS,

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from actonce.console import context as contexts
 from actonce.console.answers import A_WHILE, ViewRequest, elsewhere, page
-from actonce.console.context import QUEUES, REPLACED, Context, QueueName
+from actonce.console.context import REPLACED, Context
 from actonce.console.templating import address
 from actonce.messages.filters import grouped
 from actonce.messages.message_summary import as_argument
@@ -46,10 +46,10 @@ def stopped(context: Context, _: ViewRequest) -> Response:
 
 def scan(context: Context, request: ViewRequest) -> Response:
     """Read a queue again, for this page or a message's."""
-    for queue in QUEUES:
-        if queue.replace("_", "-") == request.one("queue"):
-            context.queue(queue).scan()
-            context.queue(queue).wait(A_WHILE)
+    for name, queue in context.queues.items():
+        if name == request.one("queue"):
+            queue.scan()
+            queue.wait(A_WHILE)
     context.counts.expire()
     message_id = request.one("message")
     return elsewhere(request, address("/message", id=message_id) if message_id else "/")
@@ -57,22 +57,15 @@ def scan(context: Context, request: ViewRequest) -> Response:
 
 def _waiting(context: Context, request: ViewRequest) -> dict[str, Any]:
     jobs = [(job, job.progress()) for job in context.jobs.all()]
+    queues = [context.look_at(name, request.patience) for name in context.queues]
+    for queue in queues:
+        # The longest waiting kind first: what has waited longest is the worst.
+        groups = grouped(queue["state"].listing.entries)
+        queue["groups"] = sorted(groups, key=lambda group: group.oldest)
     return {
-        "queues": [_queue(context, request, name) for name in QUEUES],
+        "queues": queues,
         "counts": context.counts.get(),
         "is_replaced": context.is_replaced.get(),
         "replaced": REPLACED,
-        "jobs": [(job, progress) for job, progress in jobs if not progress.is_over],
-    }
-
-
-def _queue(context: Context, request: ViewRequest, name: QueueName) -> dict[str, Any]:
-    state, count = context.queue(name).refresh(request.patience), context.count(name)
-    return {
-        "path": name.replace("_", "-"),
-        "count": count,
-        "state": state,
-        # The longest waiting kind first: what has waited longest is the worst.
-        "groups": sorted(grouped(state.listing.entries), key=lambda group: group.oldest),
-        "is_sure": state.is_sure(count) and not context.is_replaced.get().value,
+        "jobs": [(job, progress) for job, progress in jobs if progress.state != "ended"],
     }

@@ -79,23 +79,19 @@ class QueueView(Generic[E]):
     @property
     def path(self) -> str:
         """The address of the list."""
-        return "/" + self.queue.replace("_", "-")
+        return f"/{self.queue}"
 
     def list_(self, context: Context, request: ViewRequest) -> Response:
         """The entries of a kind, or all, as the queue was read last."""
-        kind, count = self._kind(request), context.count(self.queue)
-        state = context.queue(self.queue).refresh(request.patience)
-        chosen = Narrowing(kind).of(state.listing.entries)
+        kind, queue = self._kind(request), context.look_at(self.queue, request.patience)
+        chosen = Narrowing(kind).of(queue["state"].listing.entries)
         advice = self._advice(context, kind, chosen)
         return page(
             context,
             "queue.html.j2",
-            path=self.path,
+            **queue,
             kind=kind,
-            state=state,
-            count=count,
             counts=context.counts.get(),
-            is_sure=state.is_sure(count) and not context.is_replaced.get().value,
             chosen=chosen,
             advice=advice.said,
             page=page_of(chosen, request.number("page")),
@@ -106,7 +102,7 @@ class QueueView(Generic[E]):
     def confirm(self, context: Context, request: ViewRequest) -> Response:
         """Ask: what would be done with which entries, how many, and by which command."""
         action, kind, key = self._action(request), self._kind(request), request.one("key")
-        queue, gone = context.queue(self.queue), 0
+        queue, gone = context.queues[self.queue], 0
         if key:
             shown = queue.forms.get(key)
         else:
@@ -140,7 +136,7 @@ class QueueView(Generic[E]):
     def act(self, context: Context, request: ViewRequest) -> Response:
         """Do it with the entries that were shown. A second click finds the first one's job."""
         key, action, note = request.one("key"), self._action(request), request.one("note").strip()
-        forms = context.queue(self.queue).forms
+        forms = context.queues[self.queue].forms
         shown = forms.get(key)  # first: a form is closed once its job is begun
         if begun := context.jobs.begun_with(key):
             return elsewhere(request, f"/jobs/{begun.number}")
@@ -227,7 +223,7 @@ class QueueView(Generic[E]):
         ticked = frozenset(request.fields.getlist("entry"))
         if not is_all and not ticked:
             raise Refused("Nothing is ticked. Tick some, or choose all.", 422, self.path)
-        state = context.queue(self.queue).refresh(request.patience)
+        state = context.queues[self.queue].refresh(request.patience)
         chosen = [
             replace(one, queued=replace(one.queued, body=""))
             for one in Narrowing(kind).of(state.listing.entries)
