@@ -23,11 +23,11 @@ class ViewRequest:
 
     Attributes:
         fields: of a GET's query or a POST's form, and of the path.
-        by_script: whether htmx asks, and puts the answer into a page.
+        is_htmx: whether htmx asks, and puts the answer into a page.
     """
 
     fields: QueryParams
-    by_script: bool
+    is_htmx: bool
 
     def one(self, name: str) -> str:
         """A field's value, the last of several; empty where there is none."""
@@ -36,7 +36,7 @@ class ViewRequest:
     @property
     def patience(self) -> float:
         """Seconds for which the answer may wait for a queue that is being read."""
-        return A_WHILE if self.by_script else A_MOMENT
+        return A_WHILE if self.is_htmx else A_MOMENT
 
     def number(self, name: str) -> int:
         """A field's number; 0 where it is no number."""
@@ -77,8 +77,8 @@ def page(context: Context, template: str, /, code: int = 200, **values: Any) -> 
     )
 
 
-def elsewhere(request: ViewRequest, address: str) -> Response:
+def redirect(request: ViewRequest, address: str) -> Response:
     """Redirect; htmx is told by a header of its own, for it would swap in what it is led to."""
-    if request.by_script:
+    if request.is_htmx:
         return Response(status_code=204, headers={"HX-Redirect": address})
     return RedirectResponse(address, 303)

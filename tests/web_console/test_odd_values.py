@@ -45,7 +45,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     noted: set[str] = set()
     monkeypatch.setattr(Fields, "looked_at", noted)
     monkeypatch.setattr(
-        module, "ViewRequest", lambda fields, by_script: ViewRequest(Fields(fields), by_script)
+        module, "ViewRequest", lambda fields, is_htmx: ViewRequest(Fields(fields), is_htmx)
     )
     return noted
 

@@ -37,7 +37,7 @@ from tests.web_console.stacks import MARKUP, complete, rejected, unstart
 ALL = {"scope": "all"}
 """Everything that the queue has."""
 
-BY_SCRIPT = {"hx-request": "true"}
+BY_HTMX = {"hx-request": "true"}
 
 
 # ------------------------------------------------------------------ what waits
@@ -336,7 +336,7 @@ def test_an_aws_that_is_gone_is_told_in_each_view_and_the_console_goes_on(
     monkeypatch.setattr(Aws.fresh, "__defaults__", (once,))
     client = console(dataclasses.replace(ledger, aws=Aws(f"http://127.0.0.1:{port}")))
     for path, status in (("/", 200), ("/stack", 200), ("/messages", 502), ("/message?id=m", 502)):
-        for headers in ({}, BY_SCRIPT):
+        for headers in ({}, BY_HTMX):
             answer = client.get(path, headers)
             assert (answer.status, "actonce up" in answer.text) == (status, True), path
     asked = {"key": "never shown", "action": "retry", "note": ""}

@@ -5,7 +5,7 @@ from typing import Any
 from starlette.responses import Response
 
 from actonce.console import context as contexts
-from actonce.console.answers import A_WHILE, ViewRequest, elsewhere, page
+from actonce.console.answers import A_WHILE, ViewRequest, page, redirect
 from actonce.console.context import REPLACED, Context
 from actonce.console.templating import address
 from actonce.messages.filters import grouped
@@ -52,7 +52,7 @@ def scan(context: Context, request: ViewRequest) -> Response:
             queue.wait(A_WHILE)
     context.counts.expire()
     message_id = request.one("message")
-    return elsewhere(request, address("/message", id=message_id) if message_id else "/")
+    return redirect(request, address("/message", id=message_id) if message_id else "/")
 
 
 def _waiting(context: Context, request: ViewRequest) -> dict[str, Any]:

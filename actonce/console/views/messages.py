@@ -4,7 +4,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from actonce.console.answers import ViewRequest, elsewhere, page
+from actonce.console.answers import ViewRequest, page, redirect
 from actonce.console.context import Context
 from actonce.console.templating import address
 from actonce.console.views.dead_letters import VIEW
@@ -23,7 +23,7 @@ def list_(context: Context, request: ViewRequest) -> Response:
     """
     status = request.one("status") or None
     if status == WAITING:
-        return elsewhere(request, VIEW.path)
+        return redirect(request, VIEW.path)
     day = day_named(request.one("day"), ahead=True) if request.one("day") else None
     cursor = request.one("cursor") or None
     found = page_of(
@@ -54,4 +54,4 @@ def list_(context: Context, request: ViewRequest) -> Response:
 def find(_: Context, request: ViewRequest) -> Response:
     """Redirect to the page of a message by its whole id, blanks included."""
     text = request.one("q")
-    return elsewhere(request, address("/message", id=text) if text.strip() else "/messages")
+    return redirect(request, address("/message", id=text) if text.strip() else "/messages")

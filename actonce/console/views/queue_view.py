@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from starlette.responses import Response
 
-from actonce.console.answers import Refused, ViewRequest, elsewhere, page
+from actonce.console.answers import Refused, ViewRequest, page, redirect
 from actonce.console.context import REPLACED, Context, QueueName
 from actonce.console.queue_cache import Shown
 from actonce.console.templating import action_name, address
@@ -139,7 +139,7 @@ class QueueView(Generic[E]):
         forms = context.queues[self.queue].forms
         shown = forms.get(key)  # first: a form is closed once its job is begun
         if begun := context.jobs.begun_with(key):
-            return elsewhere(request, f"/jobs/{begun.number}")
+            return redirect(request, f"/jobs/{begun.number}")
         if shown is None:
             raise Refused(_GONE, 410, self.path)
         if context.is_replaced.get().value:
@@ -157,7 +157,7 @@ class QueueView(Generic[E]):
             self.task(context, Listing(shown.entries, held_elsewhere=0), action, note),
         )
         forms.pop(key, None)
-        return elsewhere(request, f"/jobs/{job.number}")
+        return redirect(request, f"/jobs/{job.number}")
 
     def offered(self, context: Context, chosen: Sequence[E], advice: Advice) -> dict[str, str]:
         """What can be done with at least one entry, and what it means; the advised action first."""
