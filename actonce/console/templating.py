@@ -36,7 +36,7 @@ TERMS: Final[Mapping[str, str]] = {
 }
 """The words of this domain, for readers who do not know them yet."""
 
-MEANINGS: Final[Mapping[str, str]] = {
+EXPLANATIONS: Final[Mapping[str, str]] = {
     str(name): f"{told[0].upper()}{told[1:]}."
     for name, told in {**dead_letters.MEANINGS, **unstarted.MEANINGS}.items()
 }
@@ -63,7 +63,7 @@ def environment(shared: Mapping[str, Any]) -> Environment:
         "reason": _reason,
         "time": _time,
     }
-    made.globals |= {"address": address, "meanings": MEANINGS, "states": STATES}
+    made.globals |= {"address": address, "explanations": EXPLANATIONS, "states": STATES}
     made.globals |= {"term": term, "terms": TERMS, **shared}
     return made
 
@@ -125,9 +125,9 @@ def term(name: str, shown: str = "") -> Markup:
 
 def _reason(name: str) -> Markup:
     """Why a message waits for a decision, or was not started, explained on hover."""
-    if name not in MEANINGS:
+    if name not in EXPLANATIONS:
         return escape(visible(name) or "(none)")
-    return Markup('<abbr title="{}">{}</abbr>').format(MEANINGS[name], reason_in_words(name))
+    return Markup('<abbr title="{}">{}</abbr>').format(EXPLANATIONS[name], reason_in_words(name))
 
 
 def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:
