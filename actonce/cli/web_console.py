@@ -51,7 +51,11 @@ def console(
     """
     stack = find_stack(at, changes=not read_only)
     context = Context(
-        stack, Path.cwd(), own=own.effects(stack), read_only=read_only, audit=of_demo(stack)
+        stack,
+        Path.cwd(),
+        effect_store=own.effects(stack),
+        read_only=read_only,
+        audit=of_demo(stack),
     )
 
     def ready(address: str) -> None:

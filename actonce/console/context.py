@@ -58,7 +58,7 @@ class Context:
     Args:
         stack: to look at.
         discarded: the folder for files of what is discarded.
-        own: where a team's own effects are.
+        effect_store: where a team's own effects are.
         read_only: whether changes are refused.
         audit: the folder of an audit's results that are of this stack; None: what its daily audit
             left counts.
@@ -83,14 +83,14 @@ class Context:
         stack: Stack,
         discarded: Path,
         *,
-        own: OwnEffects | None = None,
+        effect_store: OwnEffects | None = None,
         read_only: bool = False,
         audit: Path | None = None,
         scan_waits: float = 2.0,
         job_waits: float = 15.0,
     ) -> None:
         make_clients(stack.aws, read_only=read_only)
-        self.stack, self.discarded, self.own = stack, discarded, own
+        self.stack, self.discarded, self.effect_store = stack, discarded, effect_store
         self.read_only = read_only
         self.audit = audit
         self.job_waits = job_waits

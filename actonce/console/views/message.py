@@ -93,7 +93,9 @@ def _story(context: Context, request: ViewRequest) -> Story:
     """The message's story but for the log, with what was last found in UnstartedQueue."""
     state = context.unstarted.refresh(request.patience)
     seen = UnstartedScan(state.listing.entries, state.listing.held_elsewhere, state.at)
-    return read_story(context.stack, request.message_id, context.own, log=False, unstarted=seen)
+    return read_story(
+        context.stack, request.message_id, context.effect_store, log=False, unstarted=seen
+    )
 
 
 def _page(context: Context, template: str, request: ViewRequest, story: Story) -> Response:

@@ -178,7 +178,7 @@ class QueueView(Generic[E]):
         """The advice on the first of a kind; different kinds need different things."""
         if not chosen or not kind:
             return Advice(None)
-        return advice_on(context.stack, chosen[0], context.own, differs_beside=True)
+        return advice_on(context.stack, chosen[0], context.effect_store, differs_beside=True)
 
     def wants_note(self, action: str) -> bool:
         """Whether the action needs a note."""
