@@ -129,7 +129,7 @@ def _handlers(context: Context) -> dict[Any, Callable[[Request, Any], Response]]
     def broken(request: Request, error: Exception) -> Response:
         traceback.print_exception(error)
         sentence = (
-            f"This view has failed ({type(error).__name__}); what happened is told in the terminal "
+            f"This view has failed ({type(error).__name__}); what happened stands in the terminal "
             "in which the console was started."
         )
         return failed(request, 500, sentence)

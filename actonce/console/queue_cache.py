@@ -72,18 +72,18 @@ class QueueState(Generic[E]):
 
     def how_far_read(self, queue: str) -> str:
         """Sentences on how far the queue of that name was read, in which something is missing."""
-        told = f"{queue} has not been read yet."
+        text = f"{queue} has not been read yet."
         if self.at is not None:
-            told = f"{queue} was read at {in_utc(self.at)}."
+            text = f"{queue} was read at {in_utc(self.at)}."
             if self.listing.held_elsewhere:
-                told += (
+                text += (
                     f" Another reader held {self.listing.held_elsewhere:,} more of its messages."
                 )
         if self.reading is not None:
-            told += " It is being read now."
+            text += " It is being read now."
         if self.error is not None:
-            told += f" The last attempt to read it failed: {self.error}"
-        return told
+            text += f" The last attempt to read it failed: {self.error}"
+        return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,8 @@ TERMS: Final[Mapping[str, str]] = {
 """The words of this domain, for readers who do not know them yet."""
 
 EXPLANATIONS: Final[Mapping[str, str]] = {
-    str(name): f"{told[0].upper()}{told[1:]}."
-    for name, told in {**dead_letters.MEANINGS, **unstarted.MEANINGS}.items()
+    str(name): f"{text[0].upper()}{text[1:]}."
+    for name, text in {**dead_letters.MEANINGS, **unstarted.MEANINGS}.items()
 }
 """What each reason means, in a sentence."""
 
@@ -104,9 +104,9 @@ def _id(text: str, length: int = 60) -> Markup:
 
 
 def _blanks(number: int) -> Markup:
-    told = Markup('<span class="blank" title="{}">{}</span>')
-    what = "a blank" if number == 1 else f"{number} blanks"
-    return told.format(what, " " * number) if number else Markup("")
+    markup = Markup('<span class="blank" title="{}">{}</span>')
+    title = "a blank" if number == 1 else f"{number} blanks"
+    return markup.format(title, " " * number) if number else Markup("")
 
 
 def _body(text: str) -> Markup:
@@ -139,12 +139,12 @@ def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:
         read = read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
     except ValueError:
         return escape(visible(str(at)))
-    told = in_utc(read)
+    text = in_utc(read)
     if precise:
-        told = told.replace(" UTC", f".{read.microsecond // 1000:03} UTC")
-    return Markup('<time datetime="{}">{}</time>').format(timestamp(read), told)
+        text = text.replace(" UTC", f".{read.microsecond // 1000:03} UTC")
+    return Markup('<time datetime="{}">{}</time>').format(timestamp(read), text)
 
 
 def _age(since: datetime) -> Markup:
-    told = Markup('<time class="age" datetime="{}" title="{}">{}</time>')
-    return told.format(timestamp(since), in_utc(since), age(since, datetime.now(UTC)))
+    markup = Markup('<time class="age" datetime="{}" title="{}">{}</time>')
+    return markup.format(timestamp(since), in_utc(since), age(since, datetime.now(UTC)))

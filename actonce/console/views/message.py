@@ -60,9 +60,9 @@ def now(context: Context, request: ViewRequest) -> Response:
 def log(context: Context, request: ViewRequest) -> Response:
     """The same, with what the starter's log has of the message now."""
     story = _story(context, request)
-    at, told = datetime.now(UTC), with_log(context.stack, story)
-    context.with_log[story.message_id] = (at, told)
-    if told.conflicts and not any(one.is_conflict for one in story.unstarted):
+    at, with_lines = datetime.now(UTC), with_log(context.stack, story)
+    context.with_log[story.message_id] = (at, with_lines)
+    if with_lines.conflicts and not any(one.is_conflict for one in story.unstarted):
         # The log has a conflict that was not found in UnstartedQueue.
         context.unstarted.scan()  # for which the story waits a moment
         story = _story(context, request)

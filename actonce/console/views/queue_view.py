@@ -194,9 +194,9 @@ class QueueView(Generic[E]):
         kind = "".join(f" --{name} {shlex.quote(value)}" for name, value in shown.kind.items())
         # Nothing that came later: SQS tells milliseconds, and only what is older is acted on.
         before = max(one.since for one in shown.entries) + timedelta(milliseconds=1)
-        told = f" --note {shlex.quote(note)}" if note else ""
+        option = f" --note {shlex.quote(note)}" if note else ""
         return (
-            f"actonce {self.path[1:]} {action} --all{kind} --before {timestamp(before)}{told}"
+            f"actonce {self.path[1:]} {action} --all{kind} --before {timestamp(before)}{option}"
             f"{context.stack.options}"
         )
 

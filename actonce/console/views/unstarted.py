@@ -52,8 +52,8 @@ def entry(context: Context, request: ViewRequest) -> Response:
 
 def _command(context: Context, chosen: Sequence[Unstarted], action: str, note: str) -> str:
     entries = " ".join(shlex.quote(one.entry) for one in chosen)
-    told = f" --note {shlex.quote(note)}" if action == "discard" else ""
-    return f"actonce unstarted {action} {entries}{told}{context.stack.options}"
+    option = f" --note {shlex.quote(note)}" if action == "discard" else ""
+    return f"actonce unstarted {action} {entries}{option}{context.stack.options}"
 
 
 def _task(
