@@ -29,7 +29,7 @@ class ViewRequest:
     fields: QueryParams
     is_htmx: bool
 
-    def one(self, name: str) -> str:
+    def value(self, name: str) -> str:
         """A field's value, the last of several; empty where there is none."""
         return self.fields.get(name, "")
 
@@ -40,7 +40,7 @@ class ViewRequest:
 
     def number(self, name: str) -> int:
         """A field's number; 0 where it is no number."""
-        text = self.one(name)
+        text = self.value(name)
         return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
     @property
@@ -51,7 +51,7 @@ class ViewRequest:
             Refused: no message can have it.
         """
         try:
-            return check_id(self.one("id"))
+            return check_id(self.value("id"))
         except WrongUse as error:
             raise Refused(str(error), 404, "/messages") from error
 

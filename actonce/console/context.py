@@ -152,12 +152,12 @@ class Context:
         since = datetime.now(UTC) - REDRIVEN_FOR
         between = (since, None)
         found = [
-            page(self.stack, status=one, between=between, limit=MOST_STOPPED, known=self.ended)
-            for one in BROKEN_OFF
+            page(self.stack, status=status, between=between, limit=MOST_STOPPED, known=self.ended)
+            for status in BROKEN_OFF
         ]
-        every = (one for each in found for one in each.messages)
-        undecided = (one for one in every if one.state in (*BROKEN_OFF, "ended"))
-        messages = sorted(undecided, key=lambda one: one.since)
+        every = (message for each in found for message in each.messages)
+        undecided = (message for message in every if message.state in (*BROKEN_OFF, "ended"))
+        messages = sorted(undecided, key=lambda message: message.since)
         more = (each.cursor for each in found if each.cursor)
         return Page(messages, next(more, None), sum(each.looked_at for each in found))
 

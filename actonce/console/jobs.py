@@ -116,7 +116,7 @@ class Jobs:
             job = Job(self._next, key, title, command, total, task, datetime.now(UTC), run)
             self._jobs[job.number] = job
             self._next += 1
-            over = [one for one in self._jobs.values() if one.run.done()]
+            over = [job for job in self._jobs.values() if job.run.done()]
             for old in over[: max(0, len(self._jobs) - KEPT)]:
                 del self._jobs[old.number]
         return job

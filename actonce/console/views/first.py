@@ -32,8 +32,8 @@ def stopped(context: Context, _: ViewRequest) -> Response:
     found = context.stopped.get()
     commands = [
         f"actonce dead-letters retry{context.stack.options} "
-        f"{as_argument(one.message_id or one.name, one.name)}"
-        for one in (found.value.messages if found.value else [])
+        f"{as_argument(message.message_id or message.name, message.name)}"
+        for message in (found.value.messages if found.value else [])
     ]
     return page(
         context,
@@ -47,11 +47,11 @@ def stopped(context: Context, _: ViewRequest) -> Response:
 def scan(context: Context, request: ViewRequest) -> Response:
     """Read a queue again, for this page or a message's."""
     for name, queue in context.queues.items():
-        if name == request.one("queue"):
+        if name == request.value("queue"):
             queue.scan()
             queue.wait(A_WHILE)
     context.counts.expire()
-    message_id = request.one("message")
+    message_id = request.value("message")
     return redirect(request, address("/message", id=message_id) if message_id else "/")
 
 

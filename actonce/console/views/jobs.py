@@ -46,7 +46,7 @@ def _page(context: Context, request: ViewRequest, template: str) -> Response:
     found = _found(context, request)
     progress = found.progress()
     # Failures first: somebody has to look at them.
-    outcomes = sorted(progress.outcomes, key=lambda one: one.happened)
+    outcomes = sorted(progress.outcomes, key=lambda result: result.happened)
     return page(
         context,
         template,

@@ -62,7 +62,7 @@ def log(context: Context, request: ViewRequest) -> Response:
     story = _story(context, request)
     at, with_lines = datetime.now(UTC), with_log(context.stack, story)
     context.with_log[story.message_id] = (at, with_lines)
-    if with_lines.conflicts and not any(one.is_conflict for one in story.unstarted):
+    if with_lines.conflicts and not any(entry.is_conflict for entry in story.unstarted):
         # The log has a conflict that was not found in UnstartedQueue.
         context.unstarted.scan()  # for which the story waits a moment
         story = _story(context, request)
@@ -92,9 +92,9 @@ def raw(context: Context, request: ViewRequest) -> Response:
 def _story(context: Context, request: ViewRequest) -> Story:
     """The message's story but for the log, with what was last found in UnstartedQueue."""
     state = context.unstarted.refresh(request.patience)
-    seen = UnstartedScan(state.listing.entries, state.listing.held_elsewhere, state.at)
+    unstarted_scan = UnstartedScan(state.listing.entries, state.listing.held_elsewhere, state.at)
     return read_story(
-        context.stack, request.message_id, context.effect_store, log=False, unstarted=seen
+        context.stack, request.message_id, context.effect_store, log=False, unstarted=unstarted_scan
     )
 
 
@@ -108,7 +108,7 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
     looks, is_nowhere = request.number("looks"), story.execution is None and story.row is None
     every = _every(context, story, looks)
     values: dict[str, Any] = {
-        "asked": request.message_id,
+        "requested_id": request.message_id,
         "story": story,
         "log_read_at": log_read_at,
         "every": every,
@@ -151,9 +151,9 @@ def _conflicts(story: Story) -> list[tuple[Unstarted, Difference | None]]:
     """Its conflicts that wait, and how each differs from what was started; None: not known."""
     first = _body(story)
     return [
-        (one, difference(first, one.queued.body) if first and one.queued.body else None)
-        for one in story.unstarted
-        if one.is_conflict
+        (entry, difference(first, entry.queued.body) if first and entry.queued.body else None)
+        for entry in story.unstarted
+        if entry.is_conflict
     ]
 
 
@@ -166,17 +166,19 @@ def _decision(
     key, letter, at = form or (None, None, None)
     failure = failure_of(story, letter)
     choice = decisions_on(context.stack, str(failure.get("reason")), str(failure.get("cause")))
-    choice.sort(key=lambda one: one != summary.advised)
+    choice.sort(key=lambda decision: decision != summary.advised)
     return {
         "key": key,
         "letter": letter,
         "as_read": context.letters.state.how_far_read("DeadLetterQueue"),
         "at": at or datetime.now(UTC),
-        "decisions": {one: DECISIONS[one] for one in choice},
+        "decisions": {decision: DECISIONS[decision] for decision in choice},
         "does_it_twice": _do_it_twice(summary, letter),
         "command": f"actonce dead-letters show{context.stack.options} {message_argument(story)}"
         if letter is None
-        else "\n".join(command_to_decide(context.stack.options, letter, one) for one in choice),
+        else "\n".join(
+            command_to_decide(context.stack.options, letter, decision) for decision in choice
+        ),
     }
 
 
@@ -204,11 +206,11 @@ def _form(context: Context, request: ViewRequest, story: Story) -> Form | None:
         return is_its and letter.attempt_id == row.get("attempt_id", letter.attempt_id)
 
     state = context.letters.refresh(request.patience)
-    found = next((one for one in state.listing.entries if is_it(one)), None)
+    found = next((letter for letter in state.listing.entries if is_it(letter)), None)
     if found is None or state.at is None:
         form = context.letters.form_alone(is_it) if state.listing.held_elsewhere else None
         return form and (form[0], form[1].entries[0], form[1].at)
-    form = context.letters.form_alone(lambda one: one.entry == found.entry)
+    form = context.letters.form_alone(lambda letter: letter.entry == found.entry)
     key = form[0] if form else context.letters.open_form(Shown([found], state.at))
     return key, found, state.at
 

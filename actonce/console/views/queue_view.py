@@ -101,7 +101,7 @@ class QueueView(Generic[E]):
 
     def confirm(self, context: Context, request: ViewRequest) -> Response:
         """Ask: what would be done with which entries, how many, and by which command."""
-        action, kind, key = self._action(request), self._kind(request), request.one("key")
+        action, kind, key = self._action(request), self._kind(request), request.value("key")
         queue, gone = context.queues[self.queue], 0
         if key:
             shown = queue.forms.get(key)
@@ -135,7 +135,11 @@ class QueueView(Generic[E]):
 
     def act(self, context: Context, request: ViewRequest) -> Response:
         """Do it with the entries that were shown. A second click finds the first one's job."""
-        key, action, note = request.one("key"), self._action(request), request.one("note").strip()
+        key, action, note = (
+            request.value("key"),
+            self._action(request),
+            request.value("note").strip(),
+        )
         forms = context.queues[self.queue].forms
         shown = forms.get(key)  # first: a form is closed once its job is begun
         if begun := context.jobs.begun_with(key):
@@ -164,13 +168,13 @@ class QueueView(Generic[E]):
         names = [
             name
             for name in self.actions
-            if any(self.why_not(context, one, name) is None for one in chosen)
+            if any(self.why_not(context, entry, name) is None for entry in chosen)
         ]
         return {n: self.actions[n] for n in sorted(names, key=lambda n: n != advice.action)}
 
     def _check(self, context: Context, chosen: Sequence[E], action: str) -> None:
         """Refuse what can be done with none of them; for some of them the job does."""
-        refusals = [self.why_not(context, one, action) for one in chosen]
+        refusals = [self.why_not(context, entry, action) for entry in chosen]
         if all(refusals):
             raise Refused(str(refusals[0]))
 
@@ -193,7 +197,7 @@ class QueueView(Generic[E]):
             return None
         kind = "".join(f" --{name} {shlex.quote(value)}" for name, value in shown.kind.items())
         # Nothing that came later: SQS tells milliseconds, and only what is older is acted on.
-        before = max(one.since for one in shown.entries) + timedelta(milliseconds=1)
+        before = max(entry.since for entry in shown.entries) + timedelta(milliseconds=1)
         option = f" --note {shlex.quote(note)}" if note else ""
         return (
             f"actonce {self.path[1:]} {action} --all{kind} --before {timestamp(before)}{option}"
@@ -204,14 +208,14 @@ class QueueView(Generic[E]):
         return f"{len(chosen):,} {self.noun[len(chosen) != 1]}"
 
     def _action(self, request: ViewRequest) -> str:
-        action = request.one("action")
+        action = request.value("action")
         if action not in self.actions:
             raise Refused(f"Choose what to do: {', '.join(self.actions)}.")
         return action
 
     def _kind(self, request: ViewRequest) -> dict[str, str]:
         """The values of a kind in an address or a form."""
-        return {name: request.one(name) for name in self.kinds if name in request.fields}
+        return {name: request.value(name) for name in self.kinds if name in request.fields}
 
     def _chosen(self, context: Context, request: ViewRequest) -> tuple[Shown, int]:
         """What the queue has of a kind, or of that what is ticked; and how much of that is gone.
@@ -219,15 +223,15 @@ class QueueView(Generic[E]):
         Raises:
             Refused: that is nothing.
         """
-        kind, is_all = self._kind(request), request.one("scope") == "all"
+        kind, is_all = self._kind(request), request.value("scope") == "all"
         ticked = frozenset(request.fields.getlist("entry"))
         if not is_all and not ticked:
             raise Refused("Nothing is ticked. Tick some, or choose all.", 422, self.path)
         state = context.queues[self.queue].refresh(request.patience)
         chosen = [
-            replace(one, queued=replace(one.queued, body=""))
-            for one in Narrowing(kind).of(state.listing.entries)
-            if is_all or one.entry in ticked
+            replace(entry, queued=replace(entry.queued, body=""))
+            for entry in Narrowing(kind).of(state.listing.entries)
+            if is_all or entry.entry in ticked
         ]
         if state.at is None or not chosen:
             sentence = (

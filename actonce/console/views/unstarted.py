@@ -23,8 +23,8 @@ from actonce.stack.message_ids import message_reader
 def entry(context: Context, request: ViewRequest) -> Response:
     """One of them; of a conflict also the first content, and how the two differ."""
     state = context.unstarted.refresh(request.patience)
-    name = request.one("entry")
-    found = next((one for one in state.listing.entries if one.entry == name), None)
+    name = request.value("entry")
+    found = next((entry for entry in state.listing.entries if entry.entry == name), None)
     if found is None:
         sentence = (
             "This delivery was not found in UnstartedQueue: somebody sent it back or discarded it, "
@@ -51,7 +51,7 @@ def entry(context: Context, request: ViewRequest) -> Response:
 
 
 def _command(context: Context, chosen: Sequence[Unstarted], action: str, note: str) -> str:
-    entries = " ".join(shlex.quote(one.entry) for one in chosen)
+    entries = " ".join(shlex.quote(entry.entry) for entry in chosen)
     option = f" --note {shlex.quote(note)}" if action == "discard" else ""
     return f"actonce unstarted {action} {entries}{option}{context.stack.options}"
 
