@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from tests.support.queues import dead, decide_shown, post
 from tests.web_console.conftest import Open
-from tests.web_console.stacks import rejected, unstart
+from tests.web_console.stacks import complete, rejected, unstart
 
 Tell = Callable[[int], None]
 NOW = datetime.now(UTC)
@@ -118,7 +117,7 @@ def test_what_was_decided_elsewhere_is_gone_and_what_is_new_is_there_although_th
         assert "-a" in client.get(path).text, path
     assert decide_shown(ledger, "m-a", "reject", "by the command line").decided
     rejected(ledger, "m-b")
-    purge(ledger, "unstarted_queue", sent_back)
+    ledger.sqs.purge_queue(QueueUrl=ledger.unstarted_queue)
     entry = unstart(ledger, '{"message_id": "u-b"}', "too_large")
     client.expire()
     first = client.get("/waiting")
@@ -133,17 +132,6 @@ def test_what_was_decided_elsewhere_is_gone_and_what_is_new_is_there_although_th
     assert rows["m-b"].startswith("waiting for decision refused by the function")
     assert client.get("/message", id="m-a").actions == []
     assert "reject" in client.get("/message", id="m-b").actions
-
-
-def purge(stack: Stack, queue: str, sqs_id: str) -> None:
-    """Somebody takes one message away."""
-    url = getattr(stack, queue)
-    for one in stack.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]:
-        handle: Any = {"QueueUrl": url, "ReceiptHandle": one["ReceiptHandle"]}
-        if one["MessageId"] == sqs_id:
-            stack.sqs.delete_message(**handle)
-        else:
-            stack.sqs.change_message_visibility(**handle, VisibilityTimeout=0)
 
 
 def test_the_form_of_a_message_page_stays_where_another_reader_holds_its_letter(
@@ -221,12 +209,7 @@ def test_of_an_earlier_attempt_no_letter_is_shown_as_the_one_that_waits(
     client = console(ledger)
     assert decide_shown(ledger, "m-1", "retry").decided
     dead(ledger, "m-1", 1, reason="outcome_unknown")
-    ledger.dynamodb.update_item(
-        TableName=ledger.fingerprints_table,
-        Key={"message_id": {"S": "m-1"}},
-        UpdateExpression="SET updated = :at, consumption_count = :one",
-        ExpressionAttributeValues={":at": {"S": "2026-01-31T09:30:00Z"}, ":one": {"N": "1"}},
-    )
+    complete(ledger, "m-1")
     client.expire(queues=False)
     page = client.get("/message", id="m-1")
     assert "no such practice" not in page.text
