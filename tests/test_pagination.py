@@ -16,7 +16,7 @@ from botocore.client import BaseClient
 from actonce.demo import records as demo_records
 from actonce.doctor import looking
 from actonce.messages import delivery_log, recent
-from actonce.messages.own_effects import EffectsTable
+from actonce.messages.own_effects import DynamoDbEffects
 from actonce.operate import pausing, status
 from actonce.records import collect
 from actonce.stack import clients
@@ -153,8 +153,8 @@ def item(name: str) -> dict[str, Any]:
     return {name: {"S": value} for name, value in told.items()} | {"slot": {"N": "1"}}
 
 
-def effects() -> EffectsTable:
-    return EffectsTable(STACK.dynamodb, "effects", Attributes())
+def effects() -> DynamoDbEffects:
+    return DynamoDbEffects(STACK.dynamodb, "effects", Attributes())
 
 
 def run(pages: Pages, stream: str) -> collect._Run:
@@ -216,9 +216,9 @@ LISTINGS: dict[Site, Listing | str] = {
         both=["a", "b"],
         describe_table=EFFECTS,
     ),
-    ("actonce/messages/own_effects.py", "of_message", "query"): listing(
+    ("actonce/messages/own_effects.py", "find_effects", "query"): listing(
         *map(item, "ab"),
-        seen=lambda _: names(effects().of_message("a"), "effect_id"),
+        seen=lambda _: names(effects().find_effects("a"), "effect_id"),
         both=["appointment-a", "appointment-b"],
         describe_table=EFFECTS,
     ),
@@ -227,7 +227,7 @@ LISTINGS: dict[Site, Listing | str] = {
         seen=lambda _: names(recent.page(WITH_ROWS, limit=9).messages, "message_id"),
         both=["a", "b"],
     ),
-    ("actonce/messages/history.py", "ended_undecided", "list_executions"): (
+    ("actonce/messages/history.py", "find_ended_undecided", "list_executions"): (
         "Twice as many as there are letters: the letter of an older one counts as waiting."
     ),
     ("actonce/messages/recent.py", "_listed", "list_executions"): listing(
@@ -238,9 +238,9 @@ LISTINGS: dict[Site, Listing | str] = {
         get_execution_history={"events": []},
     ),
     ("actonce/operate/decisions/by_task_token.py", "_deployed_version", "describe_stacks"): ONE,
-    ("actonce/operate/pausing.py", "feeds", "list_event_source_mappings"): listing(
+    ("actonce/operate/pausing.py", "event_source_mappings", "list_event_source_mappings"): listing(
         *map(mapping, "ab"),
-        seen=lambda _: names(pausing.feeds(STACK), "uuid"),
+        seen=lambda _: names(pausing.event_source_mappings(STACK), "uuid"),
         both=["a", "b"],
         get_queue_attributes={"Attributes": {"QueueArn": "queue"}},
     ),

@@ -6,6 +6,7 @@ Paths run on the conformance suite's machine, which walks them through crashes a
 import itertools
 import json
 import random
+import re
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -15,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonata import Jsonata
 
-from actonce.messages.history import NO_FUNCTION_FINDS, nothing_looks_up
+from actonce.messages.history import NO_FUNCTION_FINDS, has_no_find_function
 from actonce_core.execution import MAX_INPUT_BYTES
+from actonce_core.reason import NOTHING_HAPPENED, DeadLetterReason
 from lab.conformance import machine, stepfunctions
 from lab.conformance.machine import Aborted, Execution, Position, StateFailed
 from tests import template
@@ -42,6 +44,14 @@ BOTH = pytest.mark.parametrize("load", [asl.definition, audit_machine.definition
 
 
 # --------------------------------------------------------------------------- the text
+
+
+def test_a_letter_has_every_reason_that_is_explained_and_no_other() -> None:
+    text = json.dumps(asl.definition())
+    assert {*re.findall(r'"reason": "(\w+)"', text)} == {*DeadLetterReason}
+    proves = re.search(r"failure\.reason in (\[.*?\])", text)
+    assert proves is not None
+    assert json.loads(proves[1].replace("'", '"')) == [*NOTHING_HAPPENED]
 
 
 @BOTH
@@ -291,7 +301,7 @@ def test_it_is_called_with_the_message_and_looked_up_by_its_id_and_a_letter_has_
     assert services.calls == [(OWN, perform, 15 + 5), (OWN, find, 15 + 5)]
     (letter,) = services.letters
     # By these words a retry is not offered where nothing can look first.
-    assert nothing_looks_up(letter["cause"])
+    assert has_no_find_function(letter["cause"])
     assert letter["cause"].endswith(f"{NO_FUNCTION_FINDS} (FindFunctionArn)")
     assert letter | {"error": "", "cause": ""} == {
         "version": 1,

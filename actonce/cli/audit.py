@@ -24,6 +24,7 @@ from actonce.terminal.days import span_named
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce.terminal.visible import give_up_output
+from actonce.terminal.words import pluralize
 from pipeline.audit.reading.effects import Attributes
 from pipeline.audit.request import Request, attributes, moment
 from pipeline.errors import CannotAudit
@@ -217,7 +218,7 @@ def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bo
         return
     for one in ids:
         console.out.print(one)
-    messages = console.counted(len(ids), "message", "messages")
+    messages = pluralize(len(ids), "message", "messages")
     console.say(f"{messages}: {COUNTED.get(number, number.replace('_', ' '))}")
 
 

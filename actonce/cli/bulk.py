@@ -15,10 +15,10 @@ from actonce.cli.options import Decorator, Json, Yes, finite, gathered
 from actonce.messages.filters import (
     E,
     Entry,
+    EntryFilter,
     Listing,
-    Narrowing,
     age,
-    grouped,
+    group_entries,
     read_moment,
     reason_in_words,
 )
@@ -31,6 +31,7 @@ from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words, name_of
 from actonce.terminal.errors import Failed, Interrupted, WrongUse
 from actonce.terminal.visible import visible_whole
+from actonce.terminal.words import pluralize
 
 GROUPED_FROM = 50
 """Up to so many entries are listed one by one; more are grouped."""
@@ -109,11 +110,11 @@ class BulkOptions:
     """The options of a command that acts on many entries, by their names.
 
     Attributes:
-        narrowing: which entries to act on.
+        entry_filter: which entries to act on.
         is_narrowed: an option was given that only --all takes.
     """
 
-    narrowing: Narrowing
+    entry_filter: EntryFilter
     is_narrowed: bool = False
     every: bool = False
     rate: float | None = None
@@ -196,7 +197,7 @@ def bulk_options(
         at = None if before is None else read_moment(before, datetime.now(UTC))
         narrowed = (*kind.values(), before, limit, match, said.get("rate"))
         is_narrowed = any(one is not None for one in narrowed)
-        return BulkOptions(Narrowing(kind, at, match, limit), is_narrowed, **said)
+        return BulkOptions(EntryFilter(kind, at, match, limit), is_narrowed, **said)
 
     return gathered("how", options, options_given)
 
@@ -210,10 +211,10 @@ def read(
     """Read a queue by `look`, with a bar where it takes long; keep only the entries `named`."""
     with queue, console.progress(f"Reading {name}") as bar:
         listing = look(lambda number: bar.update(number, max(number, queue.expected)))
-    if listing.held_elsewhere:
+    if listing.in_flight_elsewhere:
         console.err.print(
-            f"Another reader holds {listing.held_elsewhere:,} more at this moment. They are not "
-            "listed here."
+            f"Another reader holds {listing.in_flight_elsewhere:,} more at this moment. They are "
+            "not listed here."
         )
     if not named:
         return listing
@@ -226,7 +227,7 @@ def print_list(kind: EntryFormat[E], listing: Listing[E], how: BulkOptions) -> N
     entries = listing.entries
     if how.json:
         console.print_json(_listed(kind, listing))
-    elif not entries and not listing.held_elsewhere:
+    elif not entries and not listing.in_flight_elsewhere:
         console.out.print(f"There is no {kind.one}{' that matches' if how.is_narrowed else ''}.")
     elif len(entries) > GROUPED_FROM and not how.each:
         console.out.print(f"{len(entries):,} {kind.several}:")
@@ -259,7 +260,7 @@ def act(
         Interrupted: Ctrl-C stopped it.
     """
     listing = work.listing
-    entries, held = listing.entries, listing.held_elsewhere
+    entries, held = listing.entries, listing.in_flight_elsewhere
     missing = [name for name in dict.fromkeys(named) if not any(e.is_named(name) for e in entries)]
     if not (how.every or how.dry_run) or _is_confirmed(kind, verb, listing, how, warning):
         try:
@@ -274,7 +275,7 @@ def act(
         raise Failed(f"Not found in {kind.queue}: {names}{why}.")
     if failed:
         raise Failed(f"{len(failed):,} of {len(entries):,} were not done. Each says why.")
-    limit = how.narrowing.limit
+    limit = how.entry_filter.limit
     if how.every and held and (limit is None or len(entries) < limit):
         what = "Not all could be read" if entries else "Nothing could be read, and nothing was done"
         raise Failed(f"{what}: {held_by_another(held)}. Give the same command again.")
@@ -292,7 +293,7 @@ def _is_confirmed(
     entries = listing.entries
     if entries and not how.json:
         console.out.print(
-            f"To {verb.replace('-', ' ')}: {console.counted(len(entries), kind.one, kind.several)}"
+            f"To {verb.replace('-', ' ')}: {pluralize(len(entries), kind.one, kind.several)}"
         )
         _print_groups(entries)
     if how.dry_run:
@@ -325,20 +326,20 @@ def _print_results(
     kind: EntryFormat[E], verb: str, how: BulkOptions, work: Bulk[E], missing: Sequence[str]
 ) -> None:
     """Print how many ended how; with --each every entry, otherwise those that failed."""
-    held = work.listing.held_elsewhere
+    held = work.listing.in_flight_elsewhere
     if how.json:
-        told = {"action": verb, "dry_run": False, "counts": work.counted, "left": work.left}
+        told = {"action": verb, "dry_run": False, "counts": work.results_by_end, "left": work.left}
         told |= {"ends": [one.as_json() for one in work.ended], "missing": missing}
         told |= {"file": work.kept_in and str(work.kept_in), "left_behind": work.left_behind}
-        console.print_json(told | {"held_elsewhere": held})
+        console.print_json(told | {"in_flight_elsewhere": held})
     elif how.every and not work.listing.entries and not held:
         console.out.print(f"There is no {kind.one} that matches.")
     else:
         for one in work.ended:
             if how.each or not one.happened:
                 stream = console.out if one.happened else console.err
-                stream.print(f"{visible_whole(one.entry.called)}: {one.said}")
-        for word, number in sorted((work.word(end), n) for end, n in work.counted.items()):
+                stream.print(f"{visible_whole(one.entry.display_name)}: {one.text}")
+        for word, number in sorted((work.word(end), n) for end, n in work.results_by_end.items()):
             console.out.print(f"{word.capitalize()}: {number:,}")
         if work.left:
             console.out.print(f"Left as it was: {work.left:,}")
@@ -350,15 +351,15 @@ def _listed(kind: EntryFormat[E], listing: Listing[E]) -> dict[str, Any]:
     """The listed entries, for machines."""
     return {
         kind.name: [kind.as_json(one) for one in listing.entries],
-        "groups": [group.as_json() for group in grouped(listing.entries)],
-        "held_elsewhere": listing.held_elsewhere,
+        "groups": [group.as_json() for group in group_entries(listing.entries)],
+        "in_flight_elsewhere": listing.in_flight_elsewhere,
         **({"ended": dict(listing.ended)} if listing.ended else {}),
     }
 
 
 def _print_groups(entries: Sequence[Entry]) -> None:
     """Print how many entries there are of each kind, and for how long they have waited."""
-    groups = grouped(entries)
+    groups = group_entries(entries)
     now = datetime.now(UTC)
     rows = [
         (

@@ -11,18 +11,20 @@ from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
 from actonce.cli.where import print_summary
 from actonce.messages import history
+from actonce.messages.arguments import command_to_decide
 from actonce.messages.dead_letters import (
-    MEANINGS,
+    EXPLANATIONS,
     REASONS,
     DeadLetter,
+    describe_missing_letter,
+    find_letter,
     is_of_last,
-    letter_of,
-    look,
-    none_seen,
+    list_dead_letters,
 )
 from actonce.messages.filters import Listing, reason_in_words
-from actonce.messages.message_summary import BROKEN_OFF, command_to_decide, summarize
+from actonce.messages.states import BROKEN_OFF
 from actonce.messages.story import UnstartedScan, read_story
+from actonce.messages.summary import summarize
 from actonce.operate.decisions.answers import ANOTHER_SINCE
 from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision, decisions_on
@@ -79,7 +81,7 @@ _LETTERS: EntryFormat[DeadLetter] = EntryFormat(
 @app.command("list")
 @of_a_stack()
 @bulk_options(REASONS, _TEXTS, errors=True)
-@explaining(MEANINGS)
+@explaining(EXPLANATIONS)
 def list_(*, how: BulkOptions, at: Chosen) -> None:
     """List what waits for a decision, the longest first.
 
@@ -104,7 +106,7 @@ def list_(*, how: BulkOptions, at: Chosen) -> None:
             )
     if listing.entries and not how.json:
         for reason in dict.fromkeys(one.kind["reason"] for one in listing.entries):
-            console.say(f"--reason {reason}: {MEANINGS.get(reason, 'it does not say why')}.")
+            console.say(f"--reason {reason}: {EXPLANATIONS.get(reason, 'it does not say why')}.")
         console.say(f"What to do about one: actonce dead-letters show{stack.options} ID")
 
 
@@ -132,9 +134,9 @@ def show(
     check_id(message_id)
     stack = find_stack(at)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        letter = letter_of(queue, message_id)
+        letter = find_letter(queue, message_id)
     if letter is None:
-        unseen = none_seen(message_id, queue.held_elsewhere)
+        unseen = describe_missing_letter(message_id, queue.in_flight_elsewhere)
         raise Failed(f"{unseen}; actonce where tells its story.")
     execution = history.find_execution(stack, letter.execution_name)
     status = execution.status if execution is not None else None
@@ -264,16 +266,19 @@ def _decide(
     answer = decide(stack, message_id, decision, note.strip(), how.letter)
     if how.json:
         told: dict[str, Any] = {"message_id": message_id, "decision": decision}
-        told |= {"end": answer.end, "said": answer.said, "left_behind": answer.left_behind}
+        told |= {"end": answer.end, "text": answer.text, "left_behind": answer.left_behind}
         console.print_json(told)
     if not answer.end.happened:
-        raise Failed(f"Nothing was decided. {answer.said}")
+        raise Failed(f"Nothing was decided. {answer.text}")
     if not how.json:
-        console.out.print(answer.said)
+        console.out.print(answer.text)
 
 
 def _look(stack: Stack, how: BulkOptions, named: Sequence[str] = ()) -> Listing[DeadLetter]:
     queue = QueueReader(stack.sqs, stack.dead_letter_queue)
     return bulk.read(
-        queue, _LETTERS.queue, lambda tell: look(stack, queue, how.narrowing, tell), named
+        queue,
+        _LETTERS.queue,
+        lambda tell: list_dead_letters(stack, queue, how.entry_filter, tell),
+        named,
     )

@@ -11,10 +11,10 @@ import typer
 
 from actonce.cli.options import Decorator, gathered
 from actonce.messages.own_effects import (
-    EffectsFile,
-    EffectsTable,
-    OwnEffects,
-    effects_of_stack,
+    DynamoDbEffects,
+    EffectStore,
+    FileEffects,
+    find_effect_store,
 )
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
@@ -61,7 +61,7 @@ class EffectsPlace:
     effects_id: str | None
     effects_description: list[str] | None = None
 
-    def effects(self, stack: Stack) -> OwnEffects | None:
+    def effects(self, stack: Stack) -> EffectStore | None:
         """What reads the effects: by the options, or by the stack's outputs where none is given.
 
         Raises:
@@ -69,12 +69,12 @@ class EffectsPlace:
         """
         if self.effects_table is not None and self.effects_file is not None:
             raise WrongUse("--effects-table and --effects-file exclude each other: leave one out.")
-        of_stack = effects_of_stack(stack)
+        of_stack = find_effect_store(stack)
         if self.effects_table is not None:
             named = self._attributes(Attributes())
-            return EffectsTable(stack.dynamodb, self.effects_table, named, tables=stack.tables)
+            return DynamoDbEffects(stack.dynamodb, self.effects_table, named, tables=stack.tables)
         if self.effects_file is not None:
-            return EffectsFile(self.effects_file, self._attributes(Attributes()))
+            return FileEffects(self.effects_file, self._attributes(Attributes()))
         if of_stack is not None:
             of_stack.attributes = self._attributes(of_stack.attributes)
         return of_stack

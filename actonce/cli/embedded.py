@@ -68,7 +68,7 @@ def up(
         for finding in examine(look(one, datetime.now(UTC))).findings:
             if finding.check in OF_VERSIONS:
                 console.say_warning(finding.sentence)
-    told = ", ".join(one.called for one in stacks)
+    told = ", ".join(one.display_name for one in stacks)
     console.out.print(f"Up at {state.endpoint_url}, stack {told}", markup=False)
 
 

@@ -9,7 +9,6 @@ import typer
 from actonce.cli import tables
 from actonce.cli.options import Json, explaining, of_a_stack
 from actonce.messages.filters import read_moment
-from actonce.messages.message_summary import STATES
 from actonce.messages.recent import (
     EXECUTION_STATUSES,
     MOST_ROWS,
@@ -19,6 +18,7 @@ from actonce.messages.recent import (
     Recent,
     page,
 )
+from actonce.messages.states import STATES
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
@@ -29,7 +29,7 @@ _ID_CHARACTERS = 40  # of an id whose execution has a hash for its name
 
 
 @of_a_stack()
-@explaining({state.label: state.means for state in STATES.values()})
+@explaining({state.label: state.explanation for state in STATES.values()})
 def list_(
     *,
     since: Annotated[

@@ -38,7 +38,7 @@ def pause(
             "It was already paused, and this note was not kept. To change the note, actonce resume "
             "and pause again."
         )
-    console.out.print(f"Paused since {found.told}. actonce resume takes messages again.")
+    console.out.print(f"Paused since {found.text}. actonce resume takes messages again.")
 
 
 @of_a_stack(asks=True)
@@ -51,7 +51,7 @@ def resume(*, at: Chosen) -> None:
     """
     stack = find_stack(at, changes=True)
     found = pausing.resume(stack)
-    was = f"It was paused since {found.told}." if found else "It was not paused."
+    was = f"It was paused since {found.text}." if found else "It was not paused."
     console.out.print(f"The stack takes messages. {was}")
 
 

@@ -32,6 +32,7 @@ from actonce.stack.message_ids import message_reader
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.words import pluralize
 from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader
 
@@ -123,11 +124,11 @@ def send(
         }
         console.print_json(summary)
     else:
-        told = console.counted(results.sent, "message", "messages")
+        told = pluralize(results.sent, "message", "messages")
         already = f"; {before:,} were sent before" if before else ""
         console.out.print(f"Sent {told} in {seconds:.1f} s{already}")
     if results.failed:
-        of = console.counted(total, "line", "lines")
+        of = pluralize(total, "line", "lines")
         raise Failed(f"{results.failed:,} of {of} were not sent; the reason of each stands above.")
 
 
@@ -150,9 +151,9 @@ def _check_id(source: IO[bytes], reader: MessageReader, stack: Stack) -> None:
     first = next((line for line in read_lines(source) if isinstance(line, Line)), None)
     if first and not reader.read(Delivery("", first.body, {}, {})).message_id:
         raise WrongUse(
-            f"The stack {stack.called!r} would read no id out of the body of line {first.number}, "
-            "so what a killed run had in flight would be acted on twice: see its parameter "
-            "MessageIdFrom."
+            f"The stack {stack.display_name!r} would read no id out of the body of line "
+            f"{first.number}, so what a killed run had in flight would be acted on twice: see its "
+            "parameter MessageIdFrom."
         )
 
 
@@ -204,7 +205,7 @@ class _Results:
             if missing
             else ""
         )
-        sent = console.counted(self.sent, "message was", "messages were")
+        sent = pluralize(self.sent, "message was", "messages were")
         return f"Stopped after {sent} sent{not_recorded}"
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from actonce.cli import tables
 from actonce.cli.options import Json, of_a_stack
 from actonce.messages.filters import age, lasted
-from actonce.messages.message_summary import STATES, StateName
+from actonce.messages.states import STATES, StateName
 from actonce.operate.status import Count, Status
 from actonce.operate.status import status as status_of
 from actonce.queues.queue_state import Depth
@@ -44,14 +44,15 @@ def _show(found: Status, now: datetime, options: str) -> None:
     console.out.print()
     tables.print_rows(("What", "Number", "Oldest", "See"), _what_waits(found, options))
     console.out.print()
-    feeds = ", ".join(f"{one.function} ({one.state})" for one in found.feeds)
+    mappings = found.event_source_mappings
+    feeds = ", ".join(f"{mapping.function} ({mapping.state})" for mapping in mappings)
     fields = {
         "Account": found.account,
         "Region": found.region,
         "Version": found.version,
         "Strategy": found.strategy,
         "Paused": _paused(found),
-        "Queue feeds": feeds or _not_seen(found, "feeds", "nothing"),
+        "Queue feeds": feeds or _not_seen(found, "event_source_mappings", "nothing"),
         "Alarms": _alarms(found, now),
         "Last audit": _audited(found),
     }
@@ -59,13 +60,13 @@ def _show(found: Status, now: datetime, options: str) -> None:
         oldest = lasted(found.oldest_failed_seconds)
         fields["Failing"] = f"deliveries, within half an hour; the oldest was sent {oldest} before"
     tables.print_fields(fields)
-    if found.is_fed_all_the_same:
+    if found.is_enabled_while_paused:
         console.err.print(
             "The stack is paused and takes messages nevertheless: a deployment, or somebody, "
             f"enabled its event source mapping. Pause it again (actonce pause{options}), or "
             f"resume it (actonce resume{options})."
         )
-    if found.is_stopped_without_pause:
+    if found.is_disabled_without_pause:
         console.err.print(
             "The stack takes no messages, and nobody paused it by actonce pause: its event source "
             f"mapping was disabled or deleted. Resume it (actonce resume{options}), or record the "
@@ -136,8 +137,8 @@ def _oldest(depth: Depth) -> str:
 
 def _paused(found: Status) -> str:
     if found.pause is not None:
-        return f"since {found.pause.told}"
-    taken = "no, but nothing is taken" if found.is_stopped_without_pause else "no"
+        return f"since {found.pause.text}"
+    taken = "no, but nothing is taken" if found.is_disabled_without_pause else "no"
     return _not_seen(found, "pause", taken)
 
 

@@ -12,8 +12,16 @@ from actonce.cli.bulk import BulkOptions, EntryFormat, bulk_options
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
 from actonce.messages.difference import difference
 from actonce.messages.filters import Listing, reason_in_words
-from actonce.messages.message_summary import advice_on, cannot_be_told
-from actonce.messages.unstarted import MEANINGS, REASONS, Unstarted, look, named, started_first
+from actonce.messages.sentences import unknown_because_in_flight
+from actonce.messages.summary import advice_on
+from actonce.messages.unstarted import (
+    EXPLANATIONS,
+    REASONS,
+    Unstarted,
+    find_by_message_id,
+    find_first_execution,
+    list_unstarted,
+)
 from actonce.operate.discarding import BulkDiscard
 from actonce.operate.sending_back import BulkSendBack
 from actonce.queues.scan import QueueReader
@@ -59,7 +67,7 @@ _DELIVERIES: EntryFormat[Unstarted] = EntryFormat(
 @app.command("list")
 @of_a_stack()
 @bulk_options(REASONS, _TEXTS)
-@explaining(MEANINGS)
+@explaining(EXPLANATIONS)
 def list_(*, how: BulkOptions, at: Chosen) -> None:
     """List what could not be started, the oldest first.
 
@@ -75,8 +83,8 @@ def list_(*, how: BulkOptions, at: Chosen) -> None:
     bulk.print_list(_DELIVERIES, listing, how)
     if listing.entries and not how.json:
         for reason, entry in {one.reason: one for one in reversed(listing.entries)}.items():
-            means = MEANINGS.get(reason, "it does not say why")
-            console.say(f"--reason {reason}: {means}. {advice_on(stack, entry).said}")
+            explanation = EXPLANATIONS.get(reason, "it does not say why")
+            console.say(f"--reason {reason}: {explanation}. {advice_on(stack, entry).text}")
 
 
 @app.command()
@@ -99,9 +107,9 @@ def show(
     check_id(message_id)
     stack = find_stack(at)
     with _queue(stack) as queue:
-        found = named(queue, message_reader(stack), message_id)
-    if not found and queue.held_elsewhere:
-        told = cannot_be_told(f"{message_id!r} is", queue.held_elsewhere)
+        found = find_by_message_id(queue, message_reader(stack), message_id)
+    if not found and queue.in_flight_elsewhere:
+        told = unknown_because_in_flight(f"{message_id!r} is", queue.in_flight_elsewhere)
         raise Failed(f"{told[0].upper()}{told[1:]}; look again.")
     if not found:
         raise Failed(
@@ -109,7 +117,7 @@ def show(
             f"list{stack.options}"
         )
     firsts = {
-        one.message_id: started_first(stack, one.message_id)
+        one.message_id: find_first_execution(stack, one.message_id)
         for one in found
         if one.is_conflict and one.message_id is not None
     }
@@ -120,7 +128,7 @@ def show(
             started = None if first is None or isinstance(first, str) else first.input
             whole = {"attributes": entry.attributes, "body": entry.queued.body, "started": started}
             shown.append(entry.as_json() | whole)
-        console.print_json({"unstarted": shown, "held_elsewhere": queue.held_elsewhere})
+        console.print_json({"unstarted": shown, "in_flight_elsewhere": queue.in_flight_elsewhere})
         return
     for entry in found:
         fields = entry.as_json() | {"reason": reason_in_words(entry.reason)}
@@ -204,9 +212,12 @@ def _look(
     stack: Stack, reader: MessageReader, how: BulkOptions, ids: Sequence[str] | None = None
 ) -> Listing[Unstarted]:
     queue = _queue(stack)
-    narrowing = how.narrowing
+    entry_filter = how.entry_filter
     return bulk.read(
-        queue, _DELIVERIES.queue, lambda tell: look(queue, reader, narrowing, tell), ids or ()
+        queue,
+        _DELIVERIES.queue,
+        lambda tell: list_unstarted(queue, reader, entry_filter, tell),
+        ids or (),
     )
 
 

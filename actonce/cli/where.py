@@ -3,14 +3,11 @@
 from actonce.cli import tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, MessageId, check_id, of_a_stack
-from actonce.messages.message_summary import (
-    WAITING,
-    Summary,
-    message_argument,
-    seen_nowhere,
-    summarize,
-)
+from actonce.messages.arguments import message_argument
+from actonce.messages.not_found import not_found_sentences
+from actonce.messages.states import WAITING
 from actonce.messages.story import read_story
+from actonce.messages.summary import Summary, summarize
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
@@ -46,13 +43,13 @@ def where(
     stack = find_stack(at)
     story = read_story(stack, message_id, own.effects(stack))
     if not story.is_known:
-        raise Failed(" ".join(seen_nowhere(stack, story)))
+        raise Failed(" ".join(not_found_sentences(stack, story)))
     summary = summarize(story)
     if json:
         console.print_json({"summary": summary.as_json(), **story.as_json()})
         return
     rows = [
-        (timestamp(moment.at), moment.where, moment.what, moment.more)
+        (timestamp(moment.at), moment.where, moment.event_type, moment.detail)
         for moment in story.timeline()
     ]
     tables.print_rows(("Time", "Where", "What", "More"), rows)

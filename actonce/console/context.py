@@ -10,15 +10,13 @@ from actonce.console.jobs import Jobs
 from actonce.console.queue_cache import QueueCache
 from actonce.console.read_only import make_clients
 from actonce.console.templating import environment
-from actonce.messages.dead_letters import DeadLetter
-from actonce.messages.dead_letters import look as look_at_letters
-from actonce.messages.filters import Listing, Narrowing
-from actonce.messages.message_summary import BROKEN_OFF, REDRIVEN_FOR
+from actonce.messages.dead_letters import DeadLetter, list_dead_letters
+from actonce.messages.filters import EntryFilter, Listing
 from actonce.messages.newest import Newest
-from actonce.messages.own_effects import OwnEffects
+from actonce.messages.own_effects import EffectStore
 from actonce.messages.recent import EndedMessages, Page, page
-from actonce.messages.unstarted import Unstarted
-from actonce.messages.unstarted import look as look_at_unstarted
+from actonce.messages.states import BROKEN_OFF, REDRIVEN_FOR
+from actonce.messages.unstarted import Unstarted, list_unstarted
 from actonce.operate.status import status
 from actonce.queues.scan import QueueReader, counts
 from actonce.stack.clients import Stack
@@ -49,7 +47,7 @@ REPLACED: Final = (
 )
 """What to say where `Context.is_replaced`; no decision is taken then."""
 
-_EVERYTHING: Final = Narrowing({})
+_EVERYTHING: Final = EntryFilter({})
 
 
 class Context:
@@ -83,7 +81,7 @@ class Context:
         stack: Stack,
         discarded: Path,
         *,
-        effect_store: OwnEffects | None = None,
+        effect_store: EffectStore | None = None,
         read_only: bool = False,
         audit: Path | None = None,
         scan_waits: float = 2.0,
@@ -138,13 +136,11 @@ class Context:
 
     def _read_letters(self, tell: Callable[[int], None]) -> Listing[DeadLetter]:
         with self._reader(self.stack.dead_letter_queue) as queue:
-            return look_at_letters(self.stack, queue, _EVERYTHING, tell)
+            return list_dead_letters(self.stack, queue, _EVERYTHING, tell)
 
     def _read_unstarted(self, tell: Callable[[int], None]) -> Listing[Unstarted]:
         with self._reader(self.stack.unstarted_queue) as queue:
-            return look_at_unstarted(
-                queue, message_reader(self.stack), _EVERYTHING, tell, whole=True
-            )
+            return list_unstarted(queue, message_reader(self.stack), _EVERYTHING, tell, whole=True)
 
     def _stopped(self) -> Page:
         if self.has_rows:

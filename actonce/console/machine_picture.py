@@ -32,7 +32,7 @@ def machine_picture(svg: str, steps: Sequence[Step]) -> Markup:
         return f'<g id="{group[1]}" class="{group[2]} {marks.get(group[1], "")}"'
 
     drawn = Markup(_GROUP.sub(marked, svg[svg.index("<svg") :]))  # noqa: S704 see `svg`
-    entered = list(dict.fromkeys(step.state for step in steps if step.what == "entered"))
+    entered = list(dict.fromkeys(step.state for step in steps if step.event_type == "entered"))
     unknown = [state for state in entered if f'id="state_{state}"' not in svg]
     unknown += [
         mark.removeprefix("edge_").replace("_", " to ", 1)
@@ -60,16 +60,16 @@ def path_marks(steps: Sequence[Step]) -> dict[str, str]:
     marks: dict[str, str] = {}
     state, status, is_redriven = "Start", "", False
     for step in steps:
-        if step.what == "entered":
+        if step.event_type == "entered":
             if not (is_redriven and step.state == state):
                 marks[f"edge_{state}_{step.state}"] = "taken"
             state, status, is_redriven = step.state, "", False
             marks |= {"state_Start": "visited", f"state_{state}": "visited"}
-        elif step.what == "attempt" and step.state:
+        elif step.event_type == "attempt" and step.state:
             marks[f"edge_{step.state}_{step.state}"] = "taken"
-        elif step.what == "redriven":
+        elif step.event_type == "redriven":
             status, is_redriven = "", True
-        elif step.what == "ended":
+        elif step.event_type == "ended":
             status = str(step.detail.get("status"))
     if not marks:
         return {}

@@ -16,9 +16,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 
 from actonce.messages.filters import Listing
-from actonce.messages.message_summary import in_utc
 from actonce.messages.newest import Newest
 from actonce.stack.aws_errors import error_text
+from actonce.terminal.words import in_utc
 
 E = TypeVar("E")
 
@@ -54,7 +54,8 @@ class QueueState(Generic[E]):
     @property
     def messages(self) -> int:
         """How many messages of the queue the listing accounts for."""
-        return len(self.listing.entries) + self.listing.beside + self.listing.held_elsewhere
+        listing = self.listing
+        return len(listing.entries) + listing.unrecognized + listing.in_flight_elsewhere
 
     @property
     def is_old(self) -> bool:
@@ -67,7 +68,7 @@ class QueueState(Generic[E]):
         Args:
             count: the queue's messages; None: they could not be counted.
         """
-        is_whole = not self.listing.held_elsewhere and self.messages == count
+        is_whole = not self.listing.in_flight_elsewhere and self.messages == count
         return is_whole and self.reading is None and self.error is None and not self.is_old
 
     def how_far_read(self, queue: str) -> str:
@@ -75,10 +76,8 @@ class QueueState(Generic[E]):
         text = f"{queue} has not been read yet."
         if self.at is not None:
             text = f"{queue} was read at {in_utc(self.at)}."
-            if self.listing.held_elsewhere:
-                text += (
-                    f" Another reader held {self.listing.held_elsewhere:,} more of its messages."
-                )
+            if held := self.listing.in_flight_elsewhere:
+                text += f" Another reader held {held:,} more of its messages."
         if self.reading is not None:
             text += " It is being read now."
         if self.error is not None:

@@ -12,10 +12,11 @@ from markupsafe import Markup, escape
 from actonce.messages import dead_letters, unstarted
 from actonce.messages.filters import age, lasted, reason_in_words
 from actonce.messages.history import short_cause
-from actonce.messages.message_summary import STATES, in_utc
+from actonce.messages.states import STATES
 from actonce.terminal import html
 from actonce.terminal.error_names import in_words
 from actonce.terminal.visible import json_text, visible
+from actonce.terminal.words import in_utc
 from actonce_core import strict_json
 from actonce_core.records import timestamp
 
@@ -38,7 +39,7 @@ TERMS: Final[Mapping[str, str]] = {
 
 EXPLANATIONS: Final[Mapping[str, str]] = {
     str(name): f"{text[0].upper()}{text[1:]}."
-    for name, text in {**dead_letters.MEANINGS, **unstarted.MEANINGS}.items()
+    for name, text in {**dead_letters.EXPLANATIONS, **unstarted.EXPLANATIONS}.items()
 }
 """What each reason means, in a sentence."""
 

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from actonce.demo.records import Records
-from actonce.messages.message_summary import as_argument
+from actonce.messages.arguments import as_argument
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actonce.demo.requests import Traffic, resent
-from actonce.messages.own_effects import EffectsTable, effects_of_stack
+from actonce.messages.own_effects import DynamoDbEffects, find_effect_store
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.delivery import Delivery
@@ -34,11 +34,11 @@ class OwnEffect:
     table: str | None = None
     attributes: Attributes = field(default_factory=Attributes)
 
-    def effects(self, stack: Stack) -> EffectsTable | None:
+    def effects(self, stack: Stack) -> DynamoDbEffects | None:
         """The table's effects; None if no table is named, so that they are looked up one by one."""
         if self.table is None:
-            return effects_of_stack(stack)
-        return EffectsTable(stack.dynamodb, self.table, self.attributes, tables=stack.tables)
+            return find_effect_store(stack)
+        return DynamoDbEffects(stack.dynamodb, self.table, self.attributes, tables=stack.tables)
 
     def check(self, reader: MessageReader) -> None:
         """Check that the stack reads the ids that `generate` makes.

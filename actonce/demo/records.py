@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from actonce.demo.own import OwnEffect, count_effects
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.own_effects import effects_of_stack
+from actonce.messages.own_effects import find_effect_store
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.delivery import SOURCE_MESSAGE_ID
@@ -121,7 +121,7 @@ def _resolved(stack: Stack, executions: dict[str, str], effects: dict[str, int])
 
 
 def _books(stack: Stack) -> dict[str, list[str]]:
-    table = effects_of_stack(stack)
+    table = find_effect_store(stack)
     found = () if table is None else table.every()
     effects = [one for one in found if one and str(one.effect_id).startswith("appointment-")]
     # An appointment that somebody wrote by hand may lack the rest.

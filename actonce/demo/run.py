@@ -17,8 +17,8 @@ from actonce.demo import outcome, records, requests, second_count
 from actonce.demo.own import OwnEffect
 from actonce.demo.second_count import Say
 from actonce.embedded import faults, functions, lifecycle
-from actonce.messages.dead_letters import look
-from actonce.messages.filters import Narrowing
+from actonce.messages.dead_letters import list_dead_letters
+from actonce.messages.filters import EntryFilter
 from actonce.operate.decisions.deciding import decide
 from actonce.queues.scan import QueueReader, counts
 from actonce.queues.sending import Accepted, Line, LineResult, Sender, read_lines, with_fifo_ids
@@ -172,7 +172,7 @@ def _retry_every_other(stack: Stack) -> int:
     Most of them are acted on then, for a fault is met once; unknown outcomes are looked up.
     """
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        shown = look(stack, queue, Narrowing({})).entries
+        shown = list_dead_letters(stack, queue, EntryFilter({})).entries
     chosen = sorted((one.execution_name, one.entry) for one in shown)[::2]
     answers = [decide(stack, name, "retry", "the demo's operator", one) for name, one in chosen]
     return sum(answer.decided for answer in answers)

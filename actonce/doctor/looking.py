@@ -9,7 +9,7 @@ from typing import TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.doctor.facts import Alarms, Effects, Facts, Feed, Function, Missing, Queue, Unreadable
-from actonce.messages.own_effects import EffectsTable, effects_of_stack
+from actonce.messages.own_effects import DynamoDbEffects, find_effect_store
 from actonce.queues.queue_state import find_pause
 from actonce.stack.aws_errors import is_missing
 from actonce.stack.clients import Aws, Stack, resources_of
@@ -33,9 +33,9 @@ def look(stack: Stack, now: datetime) -> Facts:
     effect, find = stack.outputs.get("EffectFunctionArn"), stack.find_function
     requests = _or_missing(lambda: _queue(stack, stack.requests_queue))
     dead_letters = _or_missing(lambda: _queue(stack, stack.dead_letter_queue))
-    effects = effects_of_stack(stack)
+    effects = find_effect_store(stack)
     return Facts(
-        stack=stack.called,
+        stack=stack.display_name,
         parameters=given,
         region=stack.region_and_account[0],
         effect=_or_missing(lambda: _function(stack, effect)) if effect else None,
@@ -176,7 +176,7 @@ def _mappings(stack: Stack, queue_arn: str) -> Iterator[Feed]:
             yield Feed(one["FunctionArn"], one["State"], reports, filters)
 
 
-def _effects(stack: Stack, table: EffectsTable) -> Effects:
+def _effects(stack: Stack, table: DynamoDbEffects) -> Effects:
     name, named = stack.effects_table, table.attributes
     described = stack.dynamodb.describe_table(TableName=name)["Table"]
     is_exported = "AuditStateMachineArn" in stack.outputs
@@ -192,9 +192,9 @@ def _effects(stack: Stack, table: EffectsTable) -> Effects:
     )
 
 
-def _not_asked(table: EffectsTable) -> str:
+def _not_asked(table: DynamoDbEffects) -> str:
     try:
-        table.of_message("0")  # a text, and a number, so that the table is asked
+        table.find_effects("0")  # a text, and a number, so that the table is asked
     except Failed as failed:
         return str(failed)
     return ""

@@ -6,35 +6,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from actonce.messages.filters import Entry, Listing, Narrowing, excerpt
-from actonce.messages.history import ENDED_UNDECIDED, HASHED, ended_undecided
+from actonce.messages.filters import Entry, EntryFilter, Listing, excerpt
+from actonce.messages.history import ENDED_UNDECIDED, HASHED_NAME_PREFIX, find_ended_undecided
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
 from actonce_core.execution import execution_name
+from actonce_core.reason import NOTHING_HAPPENED, DeadLetterReason
 from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
-    from actonce_core.histories.stays import Stay
+    from actonce_core.histories.stays import DecisionWait
 
-MEANINGS = {
-    "rejected": "your function refused it, so it did not happen",
-    "not_performed": "your function said each time that it did not happen, until no retry was left",
-    "rounds_used_up": "each attempt ended without a clear answer; each look-up found no effect",
-    "outcome_unknown": "it may have happened, and the look-up could not find out",
+EXPLANATIONS = {
+    **{reason.value: reason.explanation for reason in DeadLetterReason},
     **{
         status.lower(): "its execution ended before anybody had decided; only retry continues it"
         for status in ENDED_UNDECIDED
     },
 }
-REASONS = tuple(MEANINGS)
-"""Why a message waits for a decision, or waits no more; `MEANINGS` explains each."""
+REASONS = tuple(EXPLANATIONS)
+"""Why a message waits for a decision, or waits no more; `EXPLANATIONS` explains each."""
 
 LETTER_CHARACTERS = 8
 """Of an SQS id, as lists print it; fewer are no name."""
-
-NOTHING_HAPPENED = ("rejected", "not_performed")
-"""Reasons that prove that the effect did not happen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +81,7 @@ class DeadLetter(Entry):
     @property
     def entries(self) -> list[str]:
         """See `Entry`."""
-        return [self.entry, *(one.entry for one in self.older)]
+        return [self.entry, *(letter.entry for letter in self.older)]
 
     @property
     def ids(self) -> Mapping[str, str | None]:
@@ -94,7 +89,7 @@ class DeadLetter(Entry):
         return {"message_id": self.message_id, "execution_name": self.execution_name}
 
     def texts(self) -> list[str]:
-        """The texts that `Narrowing.match` searches."""
+        """The texts that `EntryFilter.match` searches."""
         message = json.dumps(self.message, ensure_ascii=False) if self.message else ""
         return [self.message_id, self.execution_name, self.error, self.cause, message]
 
@@ -155,14 +150,14 @@ def _text_or_none(value: Any) -> str | None:
 def of_each_message(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
     """The letter of each message that was posted last, with its older ones; oldest first."""
     of_message: dict[str, list[DeadLetter]] = {}
-    for letter in sorted(letters, key=lambda one: (one.posted_at, one.since), reverse=True):
+    for letter in sorted(letters, key=lambda it: (it.posted_at, it.since), reverse=True):
         name = letter.execution_arn or letter.execution_name
         of_message.setdefault(name, []).append(letter)
     newest_first = [replace(newest, older=tuple(older)) for newest, *older in of_message.values()]
     return newest_first[::-1]
 
 
-def letter_of(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | None:
+def find_letter(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | None:
     """A letter of a message, whole, with its other ones as older; None: it was not read.
 
     A name that looks like an execution's is taken for one: a producer may send the same text as
@@ -177,12 +172,12 @@ def letter_of(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | N
         WrongUse: several begin with that.
     """
     read = map(dead_letter, queue.messages())
-    named = [one for one in read if one is not None and one.is_named(name)]
-    meant = [one for one in named if one.entry.startswith(letter)]
+    named = [each for each in read if each is not None and each.is_named(name)]
+    meant = [each for each in named if each.entry.startswith(letter)]
     if letter and len(meant) > 1:
         raise WrongUse(f"--letter {letter}: {len(meant)} dead letters begin so; say more of it.")
-    exact = [one for one in named if one.execution_name == name]
-    if not letter and name.startswith(HASHED) and (exact or queue.held_elsewhere):
+    exact = [each for each in named if each.execution_name == name]
+    if not letter and name.startswith(HASHED_NAME_PREFIX) and (exact or queue.in_flight_elsewhere):
         meant = exact
     found = of_each_message(meant)
     if not found:
@@ -193,10 +188,10 @@ def letter_of(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | N
     return replace(one, older=tuple(each for each in own if each.entry != one.entry))
 
 
-def look(
+def list_dead_letters(
     stack: Stack,
     queue: QueueReader,
-    narrowing: Narrowing,
+    entry_filter: EntryFilter,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Listing[DeadLetter]:
     """Read the queue and choose letters, without their messages: there may be 10,000.
@@ -207,7 +202,7 @@ def look(
     Args:
         stack: that has the queue.
         queue: of dead letters; all of it is read.
-        narrowing: which letters to choose; `match` searches `DeadLetter.texts`.
+        entry_filter: which letters to choose; `match` searches `DeadLetter.texts`.
         tell: see `QueueReader.messages`.
     """
     letters: list[DeadLetter] = []
@@ -218,53 +213,54 @@ def look(
         if letter is None:
             others += 1
             continue
-        if narrowing.matches(letter.texts()):
+        if entry_filter.matches(letter.texts()):
             matching.add(letter.entry)
         letters.append(replace(letter, queued=replace(queued, body=""), message=None, source=None))
     newest = of_each_message(letters)
-    ends = ended_undecided(stack, {arn for one in newest if (arn := one.execution_arn)})
+    ends = find_ended_undecided(stack, {arn for one in newest if (arn := one.execution_arn)})
     for number, one in enumerate(newest):
         status, at = ends.get(str(one.execution_arn), (None, None))
         # Not of a letter that was posted since: both times are Step Functions' own.
         if status and at and one.posted_at <= timestamp(at):
             newest[number] = replace(one, ended=status.lower())
-    wait = [one for one in newest if one.ended in (None, narrowing.kind.get("reason"))]
-    chosen = narrowing.of(one for one in wait if one.entry in matching)
+    wait = [one for one in newest if one.ended in (None, entry_filter.kind.get("reason"))]
+    chosen = entry_filter.of(one for one in wait if one.entry in matching)
     left_out = [one for one in newest if one.ended is not None and one not in wait]
-    beside = others + sum(len(one.older) for one in chosen) + sum(len(o.entries) for o in left_out)
+    unrecognized = others + sum(len(letter.older) for letter in chosen)
+    unrecognized += sum(len(letter.entries) for letter in left_out)
     states = Counter(str(one.ended) for one in left_out)
-    return Listing(chosen, queue.held_elsewhere, beside, states)
+    return Listing(chosen, queue.in_flight_elsewhere, unrecognized, states)
 
 
-def is_of_last(letter: DeadLetter, stays: Sequence["Stay"]) -> bool:
-    """Whether the last of an execution's stays posted the letter, and not an earlier one.
+def is_of_last(letter: DeadLetter, waits: Sequence["DecisionWait"]) -> bool:
+    """Whether the last of an execution's waits posted the letter, and not an earlier one.
 
     The token tells, where the history has it. Otherwise the time does, compared with the end of the
-    stay before: the letter's and its own stay's are by two clocks.
+    wait before: the letter's and its own wait's are by two clocks.
 
     Args:
         letter: of that execution.
-        stays: one at least, in order.
+        waits: one at least, in order.
     """
-    last = stays[-1]
+    last = waits[-1]
     if last.task_token is not None:
         return letter.task_token == last.task_token
-    if len(stays) == 1:
+    if len(waits) == 1:
         return True
-    before = stays[-2]
+    before = waits[-2]
     return letter.posted_at > timestamp(before.answered_at or before.posted_at)
 
 
-def none_seen(message_id: str, held_elsewhere: int) -> str:
+def describe_missing_letter(message_id: str, in_flight_elsewhere: int) -> str:
     """What to say where no letter of a message was found, without a full stop.
 
     Args:
         message_id: as it was named.
-        held_elsewhere: how many letters another reader held, its own perhaps among them.
+        in_flight_elsewhere: how many letters another reader held, its own perhaps among them.
     """
-    if not held_elsewhere:
+    if not in_flight_elsewhere:
         return f"There is no dead letter of {message_id!r} in the queue"
     return (
         f"Whether there is a dead letter of {message_id!r} cannot be told: "
-        f"{held_by_another(held_elsewhere)}; look again"
+        f"{held_by_another(in_flight_elsewhere)}; look again"
     )

@@ -55,8 +55,8 @@ class Difference(NamedTuple):
             elif left == right:
                 yield f"  {left}"
             else:
-                yield from (f"- {one}" for one in [left] if one is not None)
-                yield from (f"+ {one}" for one in [right] if one is not None)
+                yield from (f"- {line}" for line in [left] if line is not None)
+                yield from (f"+ {line}" for line in [right] if line is not None)
 
 
 @lru_cache(maxsize=8)

@@ -35,7 +35,7 @@ class Entry(ABC):
         """Whether it has that name."""
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         """An id of it, for a person."""
         return str(next(iter(self.ids.values())))
 
@@ -70,20 +70,20 @@ class Listing(Generic[Listed]):
 
     Attributes:
         entries: most without their messages, the longest waiting first.
-        held_elsewhere: how many messages another reader held, so that they are not among these.
-        beside: how many messages are not `entries` of their own: older letters, and what somebody
+        in_flight_elsewhere: how many messages another reader held, so that these lack them.
+        unrecognized: how many messages are no `entries`: older letters, and what somebody
             else has put there.
         ended: how many letters were left out, because their executions ended undecided, by state.
     """
 
     entries: Sequence[Listed]
-    held_elsewhere: int
-    beside: int = 0
+    in_flight_elsewhere: int
+    unrecognized: int = 0
     ended: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowing:
+class EntryFilter:
     """Which entries to choose.
 
     Attributes:
@@ -134,7 +134,7 @@ class Group:
         }
 
 
-def grouped(entries: Iterable[Entry]) -> list[Group]:
+def group_entries(entries: Iterable[Entry]) -> list[Group]:
     """The groups of entries, the largest first."""
     kinds: dict[tuple[str, ...], list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.since):
@@ -145,7 +145,7 @@ def grouped(entries: Iterable[Entry]) -> list[Group]:
             len(members),
             first.since,
             members[-1].since,
-            first.ids["message_id"] or first.called,
+            first.ids["message_id"] or first.display_name,
         )
         for members in kinds.values()
         for first in members[:1]

@@ -74,7 +74,7 @@ class Step:
 
     Attributes:
         state: the state it happened in; empty for the execution as a whole.
-        what: `started`, `entered`, `attempt`, `error`, `looked_up`, `decision`, `ended`,
+        event_type: `started`, `entered`, `attempt`, `error`, `looked_up`, `decision`, `ended`,
             `redriven`.
         detail: `attempt`: number; `error`: error, cause; `looked_up`: performed, as the effect said
             it; `decision`: decision, note and who made it when; `ended`: status and, as far as
@@ -83,12 +83,17 @@ class Step:
 
     at: datetime
     state: str
-    what: str
+    event_type: str
     detail: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
-        return {"at": timestamp(self.at), "state": self.state, "what": self.what, **self.detail}
+        return {
+            "at": timestamp(self.at),
+            "state": self.state,
+            "event_type": self.event_type,
+            **self.detail,
+        }
 
 
 ENDED_UNDECIDED: Final[tuple["ExecutionStatusType", ...]] = ("FAILED", "ABORTED", "TIMED_OUT")
@@ -106,7 +111,7 @@ TELL_DEAD_LETTER, TELL_DECISION = "TellDeadLetter", "TellDecision"
 NO_FUNCTION_FINDS = "No function is named to look it up"
 """What FindEffect, or a consumer, ends with where no FindFunctionArn was given."""
 
-HASHED = "sha256-"
+HASHED_NAME_PREFIX = "sha256-"
 """What the name of an execution begins with that is a hash of its message's id."""
 
 BEFORE_LOOK_UP = " | FindEffect: "
@@ -146,14 +151,14 @@ def find_execution_of(stack: Stack, message_id: str) -> Execution | None:
 
     A producer may send another message's name for an id, so what may be a name is one first.
     """
-    if message_id.startswith(HASHED):
+    if message_id.startswith(HASHED_NAME_PREFIX):
         execution = find_execution(stack, message_id)
         if execution is not None:
             return execution
     return find_execution(stack, execution_name(message_id))
 
 
-def ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, tuple[str, datetime]]:
+def find_ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, tuple[str, datetime]]:
     """Which of these executions ended before anybody had decided, how and when: nothing waits.
 
     Of each status the newest are read, 1,000 or twice as many as these. Where they may not be, none
@@ -166,17 +171,17 @@ def ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, tuple[str,
             for page in stack.stepfunctions.get_paginator("list_executions").paginate(
                 stateMachineArn=stack.state_machine, statusFilter=status, PaginationConfig=read
             ):
-                for one in page["executions"]:
-                    arn = one["executionArn"]
-                    if arn in arns and not (status == "FAILED" and _is_rejected(stack, one)):
-                        found[arn] = (status, one.get("stopDate", one["startDate"]))
+                for execution in page["executions"]:
+                    arn = execution["executionArn"]
+                    if arn in arns and not (status == "FAILED" and _is_rejected(stack, execution)):
+                        found[arn] = (status, execution.get("stopDate", execution["startDate"]))
     return found
 
 
 def _is_rejected(stack: Stack, listed: "ExecutionListItemTypeDef") -> bool:
     """Whether a person rejected what failed, which the list does not tell."""
-    one = find_execution(stack, listed["name"], listed["executionArn"])
-    return one is not None and one.outcome is not None
+    execution = find_execution(stack, listed["name"], listed["executionArn"])
+    return execution is not None and execution.outcome is not None
 
 
 def steps(events: Sequence[Event]) -> list[Step]:
@@ -219,12 +224,12 @@ def short_cause(cause: str | None, length: int = 200) -> str:
     The error beside a cause names the exception's type. Where a look-up failed as well, both are
     told, the look-up's with its own error.
     """
-    told = "; the look-up failed: ".join(map(_message, (cause or "").split(BEFORE_LOOK_UP)))
-    line = " ".join(told.split())
+    text = "; the look-up failed: ".join(map(_message, (cause or "").split(BEFORE_LOOK_UP)))
+    line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def nothing_looks_up(cause: str) -> bool:
+def has_no_find_function(cause: str) -> bool:
     """Whether the look-up failed because no function is named for it.
 
     An attempt may say the same, which does not count.

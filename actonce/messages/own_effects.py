@@ -75,16 +75,16 @@ class OwnEffect:
         return shown | {"at": timestamp(self.at) if self.at else None}
 
 
-class OwnEffects:
+class EffectStore:
     """The place where a team keeps its effects.
 
     Attributes:
-        place: a person's name for it.
+        location: a person's name for it.
         attributes: what to read there.
     """
 
-    def __init__(self, place: str, attributes: Attributes) -> None:
-        self.place = place
+    def __init__(self, location: str, attributes: Attributes) -> None:
+        self.location = location
         self.attributes = attributes
 
     def every(self) -> Iterator[OwnEffect | None]:
@@ -95,13 +95,14 @@ class OwnEffects:
         """
         raise NotImplementedError
 
-    def of_message(self, message_id: str) -> list[OwnEffect]:
+    def find_effects(self, message_id: str) -> list[OwnEffect]:
         """The effects of one message, by the producer's id.
 
         Raises:
             Failed: it cannot be asked for one message.
         """
-        return [one for one in self.every() if one is not None and one.message_id == message_id]
+        found = filter(None, self.every())
+        return [effect for effect in found if effect.message_id == message_id]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +115,14 @@ class _Shape:
     index: str | None
 
 
-class EffectsTable(OwnEffects):
+class DynamoDbEffects(EffectStore):
     """A table of DynamoDB.
 
     Args:
         dynamodb: a client.
         name: the table's name, or its ARN; or else its logical id, see `tables`.
         attributes: what to read; not `own_id`, for the table has its own key.
-        place: a person's name for it, if not the table's.
+        location: a person's name for it, if not the table's.
         tables: the stack's tables by logical id; called only if no table has the name itself.
     """
 
@@ -130,17 +131,17 @@ class EffectsTable(OwnEffects):
         dynamodb: "DynamoDBClient",
         name: str,
         attributes: Attributes,
-        place: str = "",
+        location: str = "",
         tables: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        super().__init__(place or f"the table {name}", attributes)
+        super().__init__(location or f"the table {name}", attributes)
         self._dynamodb = dynamodb
         self._name = name
         self._tables = tables
         self._known: _Shape | None = None
 
     def every(self) -> Iterator[OwnEffect | None]:
-        """See `OwnEffects`; reads the whole table."""
+        """See `EffectStore`; reads the whole table."""
         shape = self._shape()
         pages = self._dynamodb.get_paginator("scan").paginate(
             TableName=self._name, ConsistentRead=True, **self._projection(shape)
@@ -155,13 +156,13 @@ class EffectsTable(OwnEffects):
         page = self._dynamodb.scan(TableName=self._name, Limit=most, **self._projection(shape))
         return [self._effect(item, shape) for item in page["Items"]]
 
-    def of_message(self, message_id: str) -> list[OwnEffect]:
-        """See `OwnEffects`; consistently, but by an index where the id is not the table's key."""
+    def find_effects(self, message_id: str) -> list[OwnEffect]:
+        """See `EffectStore`; consistently, but by an index where the id is not the table's key."""
         shape = self._shape()
         key = self.attributes.key
         if shape.hash_key != key and shape.index is None:
             raise Failed(
-                f"{key} is neither the key of {self.place} nor of an index of it, so that one "
+                f"{key} is neither the key of {self.location} nor of an index of it, so that one "
                 "message would take reading all of it: actonce collect does."
             )
         # Ids that no key of this table can be.
@@ -169,24 +170,26 @@ class EffectsTable(OwnEffects):
             return []
         if not 0 < len(message_id.encode("utf-8", "replace")) <= _LONGEST_KEY_BYTES:
             return []
-        asked = self._projection(shape)
-        asked["ExpressionAttributeNames"] |= {"#asked": key}
+        request = self._projection(shape)
+        request["ExpressionAttributeNames"] |= {"#id": key}
         how: dict[str, Any] = (
             {"ConsistentRead": True} if shape.index is None else {"IndexName": shape.index}
         )
         try:
             pages = self._dynamodb.get_paginator("query").paginate(
                 TableName=self._name,
-                KeyConditionExpression="#asked = :asked",
-                ExpressionAttributeValues={":asked": {shape.key_type: message_id}},
+                KeyConditionExpression="#id = :id",
+                ExpressionAttributeValues={":id": {shape.key_type: message_id}},
                 **how,
-                **asked,
+                **request,
             )
             items = [item for page in pages for item in page["Items"]]
         except ClientError as error:
             if error.response["Error"]["Code"] == "ValidationException":
-                said = error.response["Error"]["Message"]
-                raise Failed(f"{self.place} cannot be asked for one message: {said}") from error
+                message = error.response["Error"]["Message"]
+                raise Failed(
+                    f"{self.location} cannot be asked for one message: {message}"
+                ) from error
             raise
         return [effect for item in items if (effect := self._effect(item, shape)) is not None]
 
@@ -195,42 +198,43 @@ class EffectsTable(OwnEffects):
             self._known = self._described()
         return self._known
 
-    def _resolved(self, said: str) -> str:
+    def _resolved(self, message: str) -> str:
         """The name of the table whose logical id was given.
 
         Raises:
-            Failed: there is none; the message begins with `said`.
+            Failed: there is none; the message begins with `message`.
         """
         try:
             tables = self._tables()
         except (ClientError, BotoCoreError) as error:
-            raise Failed(f"{said}, and its stack cannot be asked for one: {error}") from error
+            raise Failed(f"{message}, and its stack cannot be asked for one: {error}") from error
         if self._name not in tables:
-            raise Failed(f"{said}. The stack's tables: {', '.join(sorted(tables)) or 'none'}.")
+            raise Failed(f"{message}. The stack's tables: {', '.join(sorted(tables)) or 'none'}.")
         return tables[self._name]
 
     def _described(self) -> _Shape:
         try:
             table = self._dynamodb.describe_table(TableName=self._name)["Table"]
         except ClientError as error:
-            told = error.response["Error"]
-            if told["Code"] not in _REFUSED_NAMES:
+            answer = error.response["Error"]
+            if answer["Code"] not in _REFUSED_NAMES:
                 raise
-            said = _REFUSED_NAMES[told["Code"]].format(self._name, told["Message"])
-            self._name = self._resolved(said)
+            message = _REFUSED_NAMES[answer["Code"]].format(self._name, answer["Message"])
+            self._name = self._resolved(message)
             table = self._dynamodb.describe_table(TableName=self._name)["Table"]
         types = {
-            one["AttributeName"]: str(one["AttributeType"]) for one in table["AttributeDefinitions"]
+            attribute["AttributeName"]: str(attribute["AttributeType"])
+            for attribute in table["AttributeDefinitions"]
         }
-        keys = {str(one["KeyType"]): one["AttributeName"] for one in table["KeySchema"]}
+        keys = {str(key["KeyType"]): key["AttributeName"] for key in table["KeySchema"]}
         key = self.attributes.key
         index = None
-        for one in table.get("GlobalSecondaryIndexes", []):
-            hashed = [part["AttributeName"] for part in one["KeySchema"]]
+        for table_index in table.get("GlobalSecondaryIndexes", []):
+            hashed = [part["AttributeName"] for part in table_index["KeySchema"]]
             if hashed[0] == key and keys["HASH"] != key:
-                index = one["IndexName"]
+                index = table_index["IndexName"]
         if types.get(key) == "B":
-            raise Failed(f"{key} of {self.place} is of bytes, and a message's id is a text.")
+            raise Failed(f"{key} of {self.location} is of bytes, and a message's id is a text.")
         return _Shape(keys["HASH"], keys.get("RANGE"), types.get(key, "S"), index)
 
     def _projection(self, shape: _Shape) -> dict[str, Any]:
@@ -244,24 +248,24 @@ class EffectsTable(OwnEffects):
 
     def _effect(self, item: Item, shape: _Shape) -> OwnEffect | None:
         named = self.attributes
-        values = typed(item)
-        told = {name: plain(value) for name, value in values.items()}
+        values = deserialize(item)
+        fields = {name: from_dynamodb(value) for name, value in values.items()}
         if isinstance(number := values.get(named.key), Decimal):
-            told[named.key] = exactly(number)
+            fields[named.key] = exactly(number)
         parts = (shape.hash_key, shape.range_key)
         keys = {part: item[part] for part in parts if part is not None}
-        return _read(told, named, effect_id_of(keys, named.key))
+        return _read(fields, named, effect_id_of(keys, named.key))
 
 
-def effects_of_stack(stack: Stack) -> EffectsTable | None:
+def find_effect_store(stack: Stack) -> DynamoDbEffects | None:
     """The effects table that the stack's outputs name; None: they name none."""
     if "EffectsTableName" not in stack.outputs:
         return None
     attributes = Attributes.of_output(stack.effects_attributes or DEFAULT_KEY)
-    return EffectsTable(stack.dynamodb, stack.effects_table, attributes, "the effects table")
+    return DynamoDbEffects(stack.dynamodb, stack.effects_table, attributes, "the effects table")
 
 
-class EffectsFile(OwnEffects):
+class FileEffects(EffectStore):
     """JSON Lines that a team brings, gzip or not.
 
     Args:
@@ -276,7 +280,7 @@ class EffectsFile(OwnEffects):
         self._file = file
 
     def every(self) -> Iterator[OwnEffect | None]:
-        """See `OwnEffects`."""
+        """See `EffectStore`."""
         named = self.attributes
         for number, line in enumerate(self._lines(), 1):
             if not line.strip():
@@ -284,11 +288,11 @@ class EffectsFile(OwnEffects):
             try:
                 read = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise Failed(f"{self.place}, line {number}, is no JSON: {error}.") from error
+                raise Failed(f"{self.location}, line {number}, is no JSON: {error}.") from error
             if not isinstance(read, dict):
-                raise Failed(f"{self.place}, line {number}, is no object: {{…}} on each line.")
-            own = read.get(named.own_id)
-            yield _read(read, named, None if own is None else _text(own))
+                raise Failed(f"{self.location}, line {number}, is no object: {{…}} on each line.")
+            effect_id = read.get(named.own_id)
+            yield _read(read, named, None if effect_id is None else _text(effect_id))
 
     def _lines(self) -> Iterator[bytes]:
         with self._file.open("rb") as opened:
@@ -297,16 +301,16 @@ class EffectsFile(OwnEffects):
             with gzip.open(self._file) if is_gzip else self._file.open("rb") as source:
                 yield from source
         except (OSError, EOFError, zlib.error) as error:
-            raise Failed(f"{self.place} cannot be read: {error}.") from error
+            raise Failed(f"{self.location} cannot be read: {error}.") from error
 
 
-def _read(plain: Item, named: Attributes, effect_id: str | None) -> OwnEffect | None:
-    key = plain.get(named.key)
+def _read(values: Item, named: Attributes, effect_id: str | None) -> OwnEffect | None:
+    key = values.get(named.key)
     if isinstance(key, bool) or not isinstance(key, str | int | float) or key == "":
         return None
-    at = None if named.time is None else moment(plain.get(named.time))
-    description = {name: plain[name] for name in named.description if name in plain}
-    has_time = named.time is not None and plain.get(named.time) is not None
+    at = None if named.time is None else moment(values.get(named.time))
+    description = {name: values[name] for name in named.description if name in values}
+    has_time = named.time is not None and values.get(named.time) is not None
     return OwnEffect(_text(key), effect_id, at, description, has_time)
 
 
@@ -314,19 +318,19 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def typed(item: Item) -> dict[str, Any]:
+def deserialize(item: Item) -> dict[str, Any]:
     """An item of a table in boto3's types: numbers are decimals."""
     return {name: TypeDeserializer().deserialize(value) for name, value in item.items()}
 
 
-def plain(value: Any) -> Any:
+def from_dynamodb(value: Any) -> Any:
     """A value of boto3's types in JSON's."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
+        return {name: from_dynamodb(one) for name, one in value.items()}
     if isinstance(value, list | set | frozenset):
-        found = [plain(one) for one in value]
+        found = [from_dynamodb(item) for item in value]
         return found if isinstance(value, list) else sorted(found, key=str)
     if isinstance(value, Binary):
         return bytes(value.value).hex()  # type: ignore[attr-defined] # the stubs leave it out

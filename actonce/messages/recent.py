@@ -14,17 +14,12 @@ from botocore.exceptions import ClientError
 
 from actonce.messages import history
 from actonce.messages.history import Execution
-from actonce.messages.message_summary import (
-    StateName,
-    state_of_execution,
-    state_of_row,
-    state_of_running,
-)
 from actonce.messages.newest import Newest
+from actonce.messages.states import StateName, state_of_execution, state_of_row, state_of_running
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
 from actonce_core.histories.reading import read_events
-from actonce_core.histories.stays import dead_letter_stays
+from actonce_core.histories.stays import decision_waits
 from actonce_core.records import timestamp
 from actonce_core.transient import error_code
 
@@ -67,7 +62,7 @@ class Recent:
         message_id: the producer's; None: the name is a hash, and the execution is gone or, on a
             page that is too long, was not looked up.
         status: the execution's or the row's, as AWS or the ledger calls it.
-        state: one of `message_summary.STATES`; None: the page is too long to look them up.
+        state: one of `states.STATES`; None: the page is too long to look them up.
         since: when the execution began, or the row was last written (UTC).
         ended: when the execution did; None else.
     """
@@ -167,17 +162,17 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
         if token:
             arguments["nextToken"] = token
         answer = _listed(stack, arguments)
-        listed = [_recent(one) for one in answer["executions"]]
+        listed = [_recent(message) for message in answer["executions"]]
         looked_at += len(listed)
-        for number, one in enumerate(listed[offset:], offset):
+        for number, message in enumerate(listed[offset:], offset):
             # By whichever of the two they are listed, the others began before, too.
-            if since is not None and (one.ended or one.since) < since:
+            if since is not None and (message.ended or message.since) < since:
                 return _sorted(stack, known, messages, None, looked_at)
-            if (since and one.since < since) or (until and one.since >= until):
+            if (since and message.since < since) or (until and message.since >= until):
                 continue
             if len(messages) == limit:
                 return _sorted(stack, known, messages, f"{number}:{token}", looked_at)
-            messages.append(one)
+            messages.append(message)
         token, offset = answer.get("nextToken", ""), 0
         if not token or len(messages) == limit or looked_at >= MOST_LOOKED_AT:
             return _sorted(stack, known, messages, f"0:{token}" if token else None, looked_at)
@@ -201,7 +196,7 @@ def _listed(stack: Stack, arguments: Mapping[str, Any]) -> Any:
 def _sorted(
     stack: Stack, known: EndedMessages, found: list[Recent], cursor: str | None, looked_at: int
 ) -> Page:
-    found.sort(key=lambda one: one.since, reverse=True)
+    found.sort(key=lambda message: message.since, reverse=True)
     return Page(_whole(stack, known, found), cursor, looked_at)
 
 
@@ -218,7 +213,9 @@ def _recent(listed: Mapping[str, Any]) -> Recent:
     stopped = listed.get("stopDate")
     return Recent(
         name=listed["name"],
-        message_id=None if listed["name"].startswith(history.HASHED) else listed["name"],
+        message_id=None
+        if listed["name"].startswith(history.HASHED_NAME_PREFIX)
+        else listed["name"],
         status=listed["status"],
         state=None,
         since=listed["startDate"].astimezone(UTC),
@@ -240,26 +237,27 @@ def _whole(stack: Stack, known: EndedMessages, found: list[Recent]) -> list[Rece
         return found
     _ = stack.stepfunctions  # made here: clients may be shared by threads, not made by them
 
-    def whole(one: Recent) -> Recent:
-        if one.ended and (before := known.states.get((one.name, one.ended))) is not None:
+    def whole(message: Recent) -> Recent:
+        before = known.states.get((message.name, message.ended)) if message.ended else None
+        if before is not None:
             return before
         # Of one that failed only its error tells whether a person had rejected it.
-        state = "ended" if one.status == "FAILED" else state_of_execution(one.status)
+        state = "ended" if message.status == "FAILED" else state_of_execution(message.status)
         try:
-            execution = history.find_execution(stack, one.name)
+            execution = history.find_execution(stack, message.name)
         except ClientError:  # it may not be read
             execution = None
         if execution is None:
-            return replace(one, state=state)
-        message_id = one.message_id or execution.input.get("message_id")
+            return replace(message, state=state)
+        message_id = message.message_id or execution.input.get("message_id")
         looked_up = replace(
-            one,
+            message,
             message_id=None if message_id is None else str(message_id),
             status=execution.status,
             state=_state(stack, execution),
         )
-        if one.ended and execution.status == one.status:
-            known.states[one.name, one.ended] = looked_up
+        if message.ended and execution.status == message.status:
+            known.states[message.name, message.ended] = looked_up
         return looked_up
 
     with ThreadPoolExecutor(8, thread_name_prefix="recent") as threads:
@@ -273,7 +271,7 @@ def _state(stack: Stack, execution: Execution) -> StateName:
         events = read_events(stack.stepfunctions, execution.arn)
     except ClientError:
         return "running"  # it may not be read, or is gone by now
-    return state_of_running(history.steps(events), dead_letter_stays(events))
+    return state_of_running(history.steps(events), decision_waits(events))
 
 
 def _page_of_rows(
@@ -303,7 +301,7 @@ def _page_of_rows(
         if not last or read >= MOST_ROWS:
             break
         arguments["ExclusiveStartKey"] = last
-    found.sort(key=lambda one: one.since, reverse=True)
+    found.sort(key=lambda message: message.since, reverse=True)
     end = offset + limit
     cursor = f"{end}:" if len(found) > end else None
     return Page(found[offset:end], cursor, read, read_in_part=bool(last))

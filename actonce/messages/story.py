@@ -16,8 +16,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
-from actonce.messages.own_effects import OwnEffects, effects_of_stack, plain, typed
-from actonce.messages.unstarted import Unstarted, named
+from actonce.messages.own_effects import EffectStore, deserialize, find_effect_store, from_dynamodb
+from actonce.messages.unstarted import Unstarted, find_by_message_id
 from actonce.queues.scan import QueueReader
 from actonce.stack.aws_errors import error_text
 from actonce.stack.clients import Stack
@@ -27,7 +27,7 @@ from actonce.terminal.errors import Failed
 from actonce_core.execution import execution_name
 from actonce_core.histories.events import Event
 from actonce_core.histories.reading import read_events
-from actonce_core.histories.stays import Stay, dead_letter_stays
+from actonce_core.histories.stays import DecisionWait, decision_waits
 from actonce_core.records import timestamp
 
 Record = dict[str, Any]
@@ -53,8 +53,8 @@ class TimelineEntry:
 
     at: datetime
     where: str
-    what: str
-    more: str = ""
+    event_type: str
+    detail: str = ""
 
     def as_json(self) -> Record:
         """For machines."""
@@ -67,12 +67,12 @@ class UnstartedScan:
 
     Attributes:
         entries: its entries.
-        held_elsewhere: how many messages another reader held, so that they are not among these.
+        in_flight_elsewhere: how many messages another reader held, so that these lack them.
         at: when it was read (UTC); None: never.
     """
 
     entries: Sequence[Unstarted] = ()
-    held_elsewhere: int = 0
+    in_flight_elsewhere: int = 0
     at: datetime | None = None
 
 
@@ -86,10 +86,10 @@ class Story:
         row: of the ledger or the lease, on a stack that has one.
         effects: `OwnEffect.as_json` of each; none where a team does
             not say where its effects are: then only the execution or the row tells.
-        seen: its entries in UnstartedQueue, as far as that was read.
-        effects_place: a person's name for the place where effects were looked for; None: nowhere,
-            so that `effects` is empty whatever happened.
-        looks_up: whether the stack names a function that can look the effect up.
+        unstarted_scan: its entries in UnstartedQueue, as far as that was read.
+        effects_location: a person's name for where effects were looked for; None: nowhere, so that
+            `effects` is empty whatever happened.
+        has_find_function: whether the stack names a function that can look the effect up.
         may_be_forgotten: there may have been an execution although none is found: the row is older
             than Step Functions surely remembers, or another state machine's.
         unread: the parts that could not be read, each with a sentence why. Their fields are empty
@@ -105,11 +105,11 @@ class Story:
     row: Record | None = None
     execution: Execution | None = None
     steps: Sequence[Step] = ()
-    dead_letters: Sequence[Stay] = ()
+    dead_letters: Sequence[DecisionWait] = ()
     effects: Sequence[Record] = ()
-    seen: UnstartedScan = UnstartedScan()
-    effects_place: str | None = None
-    looks_up: bool = True
+    unstarted_scan: UnstartedScan = UnstartedScan()
+    effects_location: str | None = None
+    has_find_function: bool = True
     may_be_forgotten: bool = False
     unread: Mapping[Part, str] = field(default_factory=dict)
     options: str = ""
@@ -128,7 +128,7 @@ class Story:
     @property
     def unstarted(self) -> Sequence[Unstarted]:
         """Its entries of UnstartedQueue, the oldest first."""
-        return self.seen.entries
+        return self.unstarted_scan.entries
 
     @property
     def is_known(self) -> bool:
@@ -149,11 +149,13 @@ class Story:
             "fingerprint": self.fingerprint,
             "row": self.row,
             "execution": execution,
-            "dead_letters": [stay.as_json() for stay in self.dead_letters],
+            "dead_letters": [wait.as_json() for wait in self.dead_letters],
             "effects": [*self.effects],
-            "effects_place": self.effects_place,
+            "effects_location": self.effects_location,
             "unstarted": [entry.as_json() for entry in self.unstarted],
-            "unstarted_held_elsewhere": self.seen.held_elsewhere if self.seen.at else None,
+            "unstarted_in_flight_elsewhere": self.unstarted_scan.in_flight_elsewhere
+            if self.unstarted_scan.at
+            else None,
             "unread": dict(self.unread),
             "timeline": [entry.as_json() for entry in self.timeline()],
         }
@@ -168,11 +170,13 @@ class Story:
             entries.append(TimelineEntry(at, "Fingerprints", "first seen", digits))
         entries += map(_delivery_entry, self.lines)
         entries += [
-            TimelineEntry(one.since, "UnstartedQueue", "waits", one.reason)
-            for one in self.unstarted
+            TimelineEntry(entry.since, "UnstartedQueue", "waits", entry.reason)
+            for entry in self.unstarted
         ]
         entries += [_step_entry(step) for step in self.steps if not _is_passed_over(step)]
-        entries += [_effect_entry(one, self.effects_place) for one in self.effects if one["at"]]
+        entries += [
+            _effect_entry(effect, self.effects_location) for effect in self.effects if effect["at"]
+        ]
         if self.row is not None:
             at = datetime.fromisoformat(self.row["updated"])
             outcome = f" ({self.row['outcome']})" if "outcome" in self.row else ""
@@ -185,7 +189,7 @@ class Story:
 def read_story(
     stack: Stack,
     message_id: str,
-    own: OwnEffects | None = None,
+    effect_store: EffectStore | None = None,
     *,
     log: bool = True,
     unstarted: UnstartedScan | None = None,
@@ -195,7 +199,7 @@ def read_story(
     Args:
         stack: that has it.
         message_id: the producer's id, or the name of its execution.
-        own: where the effects are; None: the stack's effects table, if it names one.
+        effect_store: where the effects are; None: the stack's effects table, if it names one.
         log: whether to read the starter's log, for deliveries.
         unstarted: what was read of UnstartedQueue before; None: read it now.
 
@@ -203,7 +207,7 @@ def read_story(
         Failed, ClientError, BotoCoreError: a part could not be read, and no other knows the
             message.
     """
-    own = own or effects_of_stack(stack)
+    effect_store = effect_store or find_effect_store(stack)
     errors: dict[Part, _ReadError] = {}
     execution = _read(errors, "execution", lambda: history.find_execution_of(stack, message_id))
     if execution is not None:
@@ -216,7 +220,7 @@ def read_story(
 
         lines = begun("log", lambda: _deliveries(stack, message_id) if log else [])
         known = begun("row", lambda: _row(stack, message_id))
-        effects = begun("effects", lambda: _effects(message_id, own))
+        effects = begun("effects", lambda: _effects(message_id, effect_store))
         waiting = begun("unstarted", lambda: _unstarted(stack, message_id, unstarted))
         events = begun("history", lambda: _events(stack, arn))
     row = known() or {}
@@ -231,11 +235,11 @@ def read_story(
         row=row if "status" in row else None,
         execution=execution,
         steps=history.steps(events() or []),
-        dead_letters=dead_letter_stays(events() or []),
+        dead_letters=decision_waits(events() or []),
         effects=effects() or [],
-        seen=waiting() or UnstartedScan(),
-        effects_place=None if own is None else own.place,
-        looks_up=stack.find_function is not None,
+        unstarted_scan=waiting() or UnstartedScan(),
+        effects_location=None if effect_store is None else effect_store.location,
+        has_find_function=stack.find_function is not None,
         may_be_forgotten=_may_be_forgotten(stack, fingerprint, datetime.now(UTC)),
         unread=_in_words(errors),
         options=stack.options,
@@ -305,7 +309,11 @@ def _row(stack: Stack, message_id: str) -> Record | None:
         Key={"message_id": {"S": message_id}},
         ConsistentRead=True,
     ).get("Item")
-    return None if item is None else {name: plain(one) for name, one in typed(item).items()}
+    return (
+        None
+        if item is None
+        else {name: from_dynamodb(one) for name, one in deserialize(item).items()}
+    )
 
 
 def _may_be_forgotten(stack: Stack, fingerprint: Record | None, now: datetime) -> bool:
@@ -322,24 +330,25 @@ def _events(stack: Stack, execution_arn: str | None) -> list[Event]:
     return [] if execution_arn is None else read_events(stack.stepfunctions, execution_arn)
 
 
-def _effects(message_id: str, own: OwnEffects | None) -> list[Record]:
-    found = [] if own is None else [effect.as_json() for effect in own.of_message(message_id)]
-    return sorted(found, key=lambda effect: str(effect["at"]))
+def _effects(message_id: str, effect_store: EffectStore | None) -> list[Record]:
+    found = [] if effect_store is None else effect_store.find_effects(message_id)
+    return sorted((effect.as_json() for effect in found), key=lambda effect: str(effect["at"]))
 
 
-def _unstarted(stack: Stack, message_id: str, seen: UnstartedScan | None) -> UnstartedScan:
+def _unstarted(stack: Stack, message_id: str, scan: UnstartedScan | None) -> UnstartedScan:
     """The message's entries; of an earlier scan, if there is one."""
-    if seen is not None:
-        return replace(seen, entries=[one for one in seen.entries if one.is_named(message_id)])
+    if scan is not None:
+        entries = [entry for entry in scan.entries if entry.is_named(message_id)]
+        return replace(scan, entries=entries)
     reader = message_reader(stack)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
-        found = named(queue, reader, message_id)
-        return UnstartedScan(found, queue.held_elsewhere, datetime.now(UTC))
+        found = find_by_message_id(queue, reader, message_id)
+        return UnstartedScan(found, queue.in_flight_elsewhere, datetime.now(UTC))
 
 
 def _delivery_entry(line: Record) -> TimelineEntry:
-    told = line | ({"error": in_words(line["error"])} if line.get("error") else {})
-    more = [str(told[key]) for key in ("reason", "error", "detail") if told.get(key)]
+    shown = line | ({"error": in_words(line["error"])} if line.get("error") else {})
+    more = [str(shown[key]) for key in ("reason", "error", "detail") if shown.get(key)]
     if line.get("receive_count", 1) != 1:
         more.append(f"received {line['receive_count']} times")
     at = datetime.fromisoformat(line["at"])
@@ -349,7 +358,7 @@ def _delivery_entry(line: Record) -> TimelineEntry:
 def _is_passed_over(step: Step) -> bool:
     """Whether a step tells nothing: what a choice chose, what comes next says."""
     states = ("Performed?", history.TELL_DEAD_LETTER, history.TELL_DECISION, "Decision")
-    return step.what == "entered" and step.state in states
+    return step.event_type == "entered" and step.state in states
 
 
 _LOOKED_UP = {
@@ -361,33 +370,33 @@ _NO_ANSWER = ("no clear answer", "whether it had happened")
 
 def _step_entry(step: Step) -> TimelineEntry:
     detail = step.detail
-    if step.what == "attempt":
+    if step.event_type == "attempt":
         return TimelineEntry(step.at, step.state, f"attempt {detail['number']}")
-    if step.what == "error":
+    if step.event_type == "error":
         return TimelineEntry(
             step.at, step.state, in_words(detail.get("error", "failed")), _cause(detail)
         )
-    if step.what == "looked_up":
+    if step.event_type == "looked_up":
         performed = detail["performed"]  # 1 is no yes, and an object no key
-        told = _LOOKED_UP[performed] if isinstance(performed, bool) else _NO_ANSWER
-        return TimelineEntry(step.at, step.state, *told)
-    if step.what == "decision":
+        texts = _LOOKED_UP[performed] if isinstance(performed, bool) else _NO_ANSWER
+        return TimelineEntry(step.at, step.state, *texts)
+    if step.event_type == "decision":
         by = f"by {detail['decided_by']}" if "decided_by" in detail else ""
         more = ", ".join(filter(None, [detail["note"], by]))
         return TimelineEntry(step.at, step.state, f"decided: {detail['decision']}", more)
-    if step.what == "ended":
+    if step.event_type == "ended":
         more = detail.get("outcome") or " ".join(
             filter(None, [detail.get("error"), _cause(detail)])
         )
         return TimelineEntry(step.at, "execution", detail["status"], more)
-    return TimelineEntry(step.at, step.state or "execution", step.what)
+    return TimelineEntry(step.at, step.state or "execution", step.event_type)
 
 
 def _cause(detail: Record) -> str:
     return history.short_cause(detail.get("cause"))
 
 
-def _effect_entry(effect: Record, place: str | None) -> TimelineEntry:
+def _effect_entry(effect: Record, location: str | None) -> TimelineEntry:
     more = json.dumps(effect["description"], ensure_ascii=False) if effect["description"] else ""
-    told = ", ".join(filter(None, [effect["effect_id"], more]))
-    return TimelineEntry(datetime.fromisoformat(effect["at"]), str(place), "acted on", told)
+    detail = ", ".join(filter(None, [effect["effect_id"], more]))
+    return TimelineEntry(datetime.fromisoformat(effect["at"]), str(location), "acted on", detail)

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from actonce.messages.filters import Entry, Listing, Narrowing, excerpt
+from actonce.messages.filters import Entry, EntryFilter, Listing, excerpt
 from actonce.messages.history import Execution, find_execution
 from actonce.queues.scan import Attributes, Queued, QueueReader, event_form
 from actonce.stack.clients import Stack
@@ -26,19 +26,12 @@ from actonce_core.unstarted import SOURCE_ATTRIBUTES, has_room, unstarted_attrib
 RECEIVED_TOO_OFTEN = "received_too_often"
 """The reason of a message that SQS moved here itself, after `maxReceiveCount` receives."""
 
-MEANINGS: Mapping[str, str] = {
-    Reason.NOT_JSON: "its body is no JSON, or two parsers could read it differently",
-    Reason.NO_MESSAGE_ID: "it has no message id where the stack's MessageIdFrom says",
-    Reason.TOO_LARGE: "it is larger than an execution's input may be",
-    Reason.CONFLICT: "its id was used first for other content",
-    Reason.TOO_OLD_TO_TELL: "its id was first seen so long ago that Step Functions may have "
-    "forgotten it",
-    Reason.OTHER_MEMORY: "another state machine, ledger or lease knows what became of it",
-    Reason.NOT_STARTABLE: "Step Functions refused to start it, which is a bug of ActOnce",
+EXPLANATIONS: Mapping[str, str] = {
+    **{reason.value: reason.explanation for reason in Reason},
     RECEIVED_TOO_OFTEN: "the starter received it time and again and never finished",
 }
-REASONS = tuple(str(reason) for reason in MEANINGS)
-"""Why a delivery was not started; `MEANINGS` explains each."""
+REASONS = tuple(EXPLANATIONS)
+"""Why a delivery was not started; `EXPLANATIONS` explains each."""
 
 MOST_KEPT = 32 * 1024 * 1024
 """Most characters of whole bodies that are kept in memory."""
@@ -83,7 +76,7 @@ class Unstarted(Entry):
         return self.reason == Reason.CONFLICT
 
     def texts(self) -> list[str]:
-        """The texts that `Narrowing.match` searches."""
+        """The texts that `EntryFilter.match` searches."""
         ids = (self.entry, self.source_message_id, self.message_id or "")
         return [*ids, self.detail, self.queued.body]
 
@@ -175,7 +168,7 @@ def _handed_on(queued: Queued) -> tuple[Attributes, int] | None:
     return own, receive_count
 
 
-def named(queue: QueueReader, reader: MessageReader, name: str) -> list[Unstarted]:
+def find_by_message_id(queue: QueueReader, reader: MessageReader, name: str) -> list[Unstarted]:
     """The entries of UnstartedQueue with a name, whole, the oldest first.
 
     Args:
@@ -184,10 +177,10 @@ def named(queue: QueueReader, reader: MessageReader, name: str) -> list[Unstarte
         name: see `Unstarted.is_named`.
     """
     read = (unstarted(queued, reader) for queued in queue.messages())
-    return sorted((one for one in read if one.is_named(name)), key=lambda entry: entry.since)
+    return sorted((entry for entry in read if entry.is_named(name)), key=lambda entry: entry.since)
 
 
-def started_first(stack: Stack, message_id: str) -> Execution | str:
+def find_first_execution(stack: Stack, message_id: str) -> Execution | str:
     """The execution of a conflict's id; or a sentence on why its content cannot be compared."""
     if stack.ledger_table is not None:
         return "A ledger and a lease keep no content, so what came first cannot be compared."
@@ -198,10 +191,10 @@ def started_first(stack: Stack, message_id: str) -> Execution | str:
     return execution or "Step Functions no longer has the first execution to compare it with."
 
 
-def look(
+def list_unstarted(
     queue: QueueReader,
     reader: MessageReader,
-    narrowing: Narrowing,
+    entry_filter: EntryFilter,
     tell: Callable[[int], None] = lambda _: None,
     *,
     whole: bool = False,
@@ -211,7 +204,7 @@ def look(
     Args:
         queue: UnstartedQueue; all of it is read.
         reader: reads message ids.
-        narrowing: which entries to choose; `match` searches `Unstarted.texts`.
+        entry_filter: which entries to choose; `match` searches `Unstarted.texts`.
         tell: see `QueueReader.messages`.
         whole: whether to keep bodies, up to `MOST_KEPT` characters together.
     """
@@ -219,8 +212,8 @@ def look(
     kept = 0
     for queued in queue.messages(tell):
         entry = unstarted(queued, reader)
-        if narrowing.matches(entry.texts()):
+        if entry_filter.matches(entry.texts()):
             kept += len(queued.body)
             bodiless = replace(entry, queued=replace(queued, body=""), attributes={})
             found.append(entry if whole and kept <= MOST_KEPT else bodiless)
-    return Listing(narrowing.of(found), queue.held_elsewhere)
+    return Listing(entry_filter.of(found), queue.in_flight_elsewhere)

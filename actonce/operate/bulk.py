@@ -47,18 +47,18 @@ class BulkResult(Generic[E]):
 
     Attributes:
         end: one word for machines.
-        said: a sentence for the person who asked.
+        text: a sentence for the person who asked.
         happened: the request was carried out, or will be.
     """
 
     entry: E
     end: str
-    said: str
+    text: str
     happened: bool
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
-        return {**self.entry.ids, "end": self.end, "said": self.said}
+        return {**self.entry.ids, "end": self.end, "text": self.text}
 
 
 @dataclass(eq=False)
@@ -98,9 +98,9 @@ class Bulk(ABC, Generic[E]):
             self.stack.sqs, self._queue(), wait_for_others=self.wait_for_others, in_hand=in_hand
         )
         entries = self.listing.entries
-        self._listed = {name: one for one in entries for name in one.entries}
+        self._listed = {name: entry for entry in entries for name in entry.entries}
         self._missing = set(self._listed)
-        self._ends: dict[str, BulkResult[E] | None] = {one.entry: None for one in entries}
+        self._ends: dict[str, BulkResult[E] | None] = {entry.entry: None for entry in entries}
         self._stopping = threading.Event()
         self._rate_limiter = RateLimiter(self.rate, self._stopping.wait)
         self._lock = threading.Lock()
@@ -111,9 +111,9 @@ class Bulk(ABC, Generic[E]):
         return [end for end in self._ends.values() if end is not None]
 
     @property
-    def counted(self) -> Mapping[str, int]:
+    def results_by_end(self) -> Mapping[str, int]:
         """How many have ended so far, by their end."""
-        return Counter(one.end for one in self.ended)
+        return Counter(result.end for result in self.ended)
 
     def word(self, end: str) -> str:
         """A person's word for an end."""
@@ -127,17 +127,17 @@ class Bulk(ABC, Generic[E]):
     @property
     def notes(self) -> list[str]:
         """What else to say, in sentences."""
-        told = []
+        sentences = []
         if self.left_behind:
-            told.append(
+            sentences.append(
                 f"{self.left_behind:,} of them could not be deleted from the queue, and count as "
                 "waiting until you give the same command again. Nothing is done twice."
             )
         if self.kept_in is not None:
-            told.append(
+            sentences.append(
                 f"{self.kept_in} has what was discarded, whole. Keep it: nothing else does."
             )
-        return told
+        return sentences
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> None:
         """Act on the entries.
@@ -158,25 +158,27 @@ class Bulk(ABC, Generic[E]):
             ThreadPoolExecutor(READERS, thread_name_prefix="bulk") as threads,
         ):
             for answers in reader.receives():
-                listed = [[m for m in one if m.sqs_message_id in self._missing] for one in answers]
+                listed = [
+                    [m for m in answer if m.sqs_message_id in self._missing] for answer in answers
+                ]
                 work = [threads.submit(self._act, mine) for mine in listed if mine]
                 try:
                     while wait(work, LOOK_SECONDS).not_done:
                         tell(len(self.ended))
                 except BaseException:
                     self.stop()
-                    while not all(one.done() for one in work):  # a second Ctrl-C does not hurry
+                    while not all(future.done() for future in work):  # whatever Ctrl-C comes next
                         with contextlib.suppress(KeyboardInterrupt):
                             wait(work)
                     raise
-                for one in work:
-                    one.result()
+                for future in work:
+                    future.result()
                 if not self._missing or self._stopping.is_set():
                     break
         tell(len(self.ended))
         if self._stopping.is_set():
             return  # the rest was not looked for to its end
-        where = HELD if self._reader.held_elsewhere else self.gone
+        where = HELD if self._reader.in_flight_elsewhere else self.gone
         for name in [name for name, end in self._ends.items() if end is None]:
             self._end(name, FAILED, where, happened=False)
 
@@ -198,20 +200,20 @@ class Bulk(ABC, Generic[E]):
 
     def _act(self, mine: Sequence[Queued]) -> None:
         """Act and delete; messages that were not acted on stay missing."""
-        go: list[Queued] = []
+        done: list[Queued] = []
         try:
-            for queued, goes in self._batch(mine):
+            for queued, deletes in self._batch(mine):
                 with self._lock:
                     self._missing.discard(queued.sqs_message_id)
-                if goes:
-                    go.append(queued)
+                if deletes:
+                    done.append(queued)
         except BaseException:
             self.stop()
             raise
         finally:
-            kept = {one.sqs_message_id for one in go}
+            kept = {message.sqs_message_id for message in done}
             try:
-                kept = self._through_throttling(lambda: self._reader.delete(go))
+                kept = self._through_throttling(lambda: self._reader.delete(done))
             finally:
                 self._could_not_delete(kept)
 
@@ -220,11 +222,11 @@ class Bulk(ABC, Generic[E]):
         with self._lock:
             self.left_behind += len(names)
 
-    def _end(self, name: str, end: str, said: str, *, happened: bool) -> None:
+    def _end(self, name: str, end: str, text: str, *, happened: bool) -> None:
         """Note what became of an entry, by any of its SQS ids."""
         entry = self._listed[name]
         with self._lock:
-            self._ends[entry.entry] = BulkResult(entry, end, said, happened)
+            self._ends[entry.entry] = BulkResult(entry, end, text, happened)
 
     def _not_known(self, error: Exception) -> str | None:
         """What to say of an entry that may be acted on despite this error; None: it is not."""

@@ -61,7 +61,7 @@ class BulkDiscard(Bulk[Unstarted]):
             ) from error
         finally:
             os.close(self._open)
-            self.kept_in = self.file if any(one.happened for one in self.ended) else None
+            self.kept_in = self.file if any(result.happened for result in self.ended) else None
 
     def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:
         entries = [unstarted(queued, self.reader) for queued in batch]
@@ -81,9 +81,9 @@ class BulkDiscard(Bulk[Unstarted]):
             yield entry.queued, True
 
     def _could_not_delete(self, names: set[str]) -> None:
-        said = f"It is in {self.file}, and may still be in the queue. Discard it again."
+        text = f"It is in {self.file}, and may still be in the queue. Discard it again."
         for name in names:
-            self._end(name, FAILED, said, happened=False)
+            self._end(name, FAILED, text, happened=False)
 
     def _line(self, entry: Unstarted) -> str:
         line = {

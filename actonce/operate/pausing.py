@@ -25,7 +25,7 @@ _OFF = ("Disabled", "Disabling")
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class EventSourceMapping:
     """An event source mapping of RequestsQueue: what it feeds, and AWS's word for its state."""
 
     uuid: str
@@ -43,7 +43,7 @@ class Feed:
         return self.state in _OFF
 
 
-def feeds(stack: Stack) -> list[Feed]:
+def event_source_mappings(stack: Stack) -> list[EventSourceMapping]:
     """The event source mappings of the stack's RequestsQueue."""
     queue = stack.sqs.get_queue_attributes(
         QueueUrl=stack.requests_queue, AttributeNames=["QueueArn"]
@@ -52,9 +52,9 @@ def feeds(stack: Stack) -> list[Feed]:
         FunctionName=stack.starter_function, EventSourceArn=queue
     )
     return [
-        Feed(one["UUID"], stack.starter_function, one["State"])
+        EventSourceMapping(mapping["UUID"], stack.starter_function, mapping["State"])
         for page in pages
-        for one in page["EventSourceMappings"]
+        for mapping in page["EventSourceMappings"]
     ]
 
 
@@ -102,9 +102,9 @@ def resume(stack: Stack) -> Pause | None:
 
 def _enable(stack: Stack, *, enabled: bool) -> None:
     wanted = _ON if enabled else _OFF
-    for one in feeds(stack):
-        if one.state not in wanted:
-            stack.lambda_.update_event_source_mapping(UUID=one.uuid, Enabled=enabled)
+    for mapping in event_source_mappings(stack):
+        if mapping.state not in wanted:
+            stack.lambda_.update_event_source_mapping(UUID=mapping.uuid, Enabled=enabled)
 
 
 def _as_tag(text: str) -> str:

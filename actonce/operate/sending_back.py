@@ -46,8 +46,8 @@ class BulkSendBack(Bulk[Unstarted]):
             entry = unstarted(queued, self.reader)
             group = entry.message_group_id
             if group in self._stuck:
-                said = "A message before it in its group could not be sent back."
-                self._end(entry.entry, FAILED, said, happened=False)
+                text = "A message before it in its group could not be sent back."
+                self._end(entry.entry, FAILED, text, happened=False)
                 is_sent = False
             elif self._rate_limiter.wait():
                 is_sent = self._is_sent_back(entry)
@@ -124,16 +124,19 @@ def attributes_again(
     Returns:
         In SendMessage's form; None: there is no room for the id that its message id comes from.
     """
-    told: Attributes = {name: sqs_form(value) for name, value in own.items()}
-    for name, value in sorted(ids.items(), key=lambda one: one[1] != message_id):
+    attributes: Attributes = {name: sqs_form(value) for name, value in own.items()}
+    for name, value in sorted(ids.items(), key=lambda item: item[1] != message_id):
         if value is None:
             continue
-        more = told | {name: text_form(value)}
-        if len(more) <= MAX_ATTRIBUTES and len(body.encode()) + _size(more.items()) <= MAX_BYTES:
-            told = more
+        extended = attributes | {name: text_form(value)}
+        if (
+            len(extended) <= MAX_ATTRIBUTES
+            and len(body.encode()) + _size(extended.items()) <= MAX_BYTES
+        ):
+            attributes = extended
         elif value == message_id:
             return None
-    return told
+    return attributes
 
 
 def _size(attributes: Iterable[tuple[str, Mapping[str, Any]]]) -> int:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.messages.message_summary import BROKEN_OFF, REDRIVEN_FOR
 from actonce.messages.recent import EndedMessages, page
-from actonce.operate.pausing import Feed, feeds
+from actonce.messages.states import BROKEN_OFF, REDRIVEN_FOR
+from actonce.operate.pausing import EventSourceMapping, event_source_mappings
 from actonce.queues.queue_state import Depth, Pause, depth_of, find_pause, highest_ages
 from actonce.records import audit_summary
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.histories.reading import read_events
-from actonce_core.histories.stays import dead_letter_stays
+from actonce_core.histories.stays import decision_waits
 from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Status:
     Attributes:
         stack: its name.
         pause: None: it is not paused, or that could not be seen.
-        feeds: what its queue feeds; empty if that could not be seen.
+        event_source_mappings: what its queue feeds; empty if that could not be seen.
         queues: by `requests`, `unstarted` and `dead_letters`.
         embedded_at: the address of the embedded AWS; None: the stack is on AWS.
         version: of the release that it was deployed from; None: the stack does not say.
@@ -97,12 +97,13 @@ class Status:
             could not be seen.
         oldest_failed_seconds: how old the oldest delivery was that failed in the last half hour, by
             the starter's own metric; None: none failed, or CloudWatch does not say.
-        not_seen: why not, by `pause`, `feeds`, `executions`, `alarms` and `last_audit`.
+        not_seen: why not, by `pause`, `event_source_mappings`, `executions`, `alarms` and
+            `last_audit`.
     """
 
     stack: str
     pause: Pause | None
-    feeds: tuple[Feed, ...]
+    event_source_mappings: tuple[EventSourceMapping, ...]
     queues: Mapping[str, Depth]
     account: str = ""
     region: str = ""
@@ -141,31 +142,35 @@ class Status:
         """Whether `waits_for` rests on everything; otherwise somebody may have to act after all."""
         counts = self.executions
         waiting = () if counts is None else (counts.retrying, counts.aborted, counts.failed)
-        return not any(one.more for one in waiting) and "executions" not in self.not_seen
+        return not any(count.more for count in waiting) and "executions" not in self.not_seen
 
     @property
-    def is_stopped_without_pause(self) -> bool:
+    def is_disabled_without_pause(self) -> bool:
         """Whether others disabled what the queue feeds: nothing is taken, without a pause."""
-        off = all(one.is_disabled for one in self.feeds)
-        is_seen = self.not_seen.keys().isdisjoint(("pause", "feeds"))
+        off = all(mapping.is_disabled for mapping in self.event_source_mappings)
+        is_seen = self.not_seen.keys().isdisjoint(("pause", "event_source_mappings"))
         return self.pause is None and off and is_seen
 
     @property
-    def is_fed_all_the_same(self) -> bool:
+    def is_enabled_while_paused(self) -> bool:
         """Whether others enabled the mapping in a pause; a deployment that changes it does."""
-        return self.pause is not None and any(one.is_enabled for one in self.feeds)
+        is_enabled = any(mapping.is_enabled for mapping in self.event_source_mappings)
+        return self.pause is not None and is_enabled
 
     def as_json(self) -> dict[str, Any]:
         """For machines; fields may be added."""
         fields = asdict(self)
         alarms = self.alarms and [
-            {"name": one.name, "since": timestamp(one.since)} for one in self.alarms
+            {"name": alarm.name, "since": timestamp(alarm.since)} for alarm in self.alarms
         ]
         return fields | {
             "paused": fields.pop("pause"),
-            "fed_all_the_same": self.is_fed_all_the_same,
-            "stopped_without_pause": self.is_stopped_without_pause,
-            "feeds": [{"function": one.function, "state": one.state} for one in self.feeds],
+            "enabled_while_paused": self.is_enabled_while_paused,
+            "disabled_without_pause": self.is_disabled_without_pause,
+            "event_source_mappings": [
+                {"function": mapping.function, "state": mapping.state}
+                for mapping in self.event_source_mappings
+            ],
             "waits_for": self.waits_for,
             "waiting_for_decision": self.waiting_for_decision,
             "not_started": self.not_started,
@@ -201,7 +206,9 @@ def status(
         pause = threads.submit(
             _seen, not_seen, "pause", lambda: find_pause(stack.sqs, stack.requests_queue)
         )
-        fed = threads.submit(_seen, not_seen, "feeds", lambda: feeds(stack))
+        mappings = threads.submit(
+            _seen, not_seen, "event_source_mappings", lambda: event_source_mappings(stack)
+        )
         failing = threads.submit(_oldest_failed, stack, now)
 
         def letters() -> int:
@@ -216,14 +223,14 @@ def status(
         )
     region, account = stack.region_and_account
     return Status(
-        stack=stack.called,
+        stack=stack.display_name,
         account=account,
         region=region,
         embedded_at=stack.aws.endpoint_url,
         version=stack.version,
         strategy=stack.outputs.get("Strategy"),
         pause=pause.result(),
-        feeds=tuple(fed.result() or ()),
+        event_source_mappings=tuple(mappings.result() or ()),
         queues={name: depth.result() for name, depth in depths.items()},
         executions=executions.result(),
         alarms=alarms.result(),
@@ -261,28 +268,29 @@ def _executions(
         raise Failed("The stack does not say its EffectTimeoutSeconds: deploy it anew.")
     first_attempt_since = now - timedelta(seconds=int(seconds)) - _STARTED_WITHIN
     running, more = _page(stack, "RUNNING")
-    young = sum(one["startDate"] >= first_attempt_since for one in running)
+    young = sum(execution["startDate"] >= first_attempt_since for execution in running)
     old = len(running) - young
     aborted, more_aborted = _page(stack, "ABORTED")
     since = now - REDRIVEN_FOR
-    continued = sum(one["stopDate"] >= since for one in aborted)
+    continued = sum(execution["stopDate"] >= since for execution in aborted)
     pages = [
-        page(stack, status=one, between=(since, None), limit=MOST_LOOKED_UP, known=known)
-        for one in ("FAILED", "TIMED_OUT")
+        page(stack, status=status, between=(since, None), limit=MOST_LOOKED_UP, known=known)
+        for status in ("FAILED", "TIMED_OUT")
     ]
-    looked_at = [one for each in pages for one in each.messages]
+    looked_at = [message for each in pages for message in each.messages]
     failed = [
-        (stack.execution_arn(one.name), one.ended or one.since)
-        for one in looked_at
-        if one.state in BROKEN_OFF
+        (stack.execution_arn(message.name), message.ended or message.since)
+        for message in looked_at
+        if message.state in BROKEN_OFF
     ]
     stopped = [
-        (one["executionArn"], one["stopDate"]) for one in aborted[: min(continued, MOST_LOOKED_UP)]
+        (execution["executionArn"], execution["stopDate"])
+        for execution in aborted[: min(continued, MOST_LOOKED_UP)]
     ]
     known = known or EndedMessages()
     posted = [_letter_posted_at(stack, known, one) for one in stopped + failed if letters()]
     ended = sum(at is not None and at >= since for at in posted)  # what SQS has not dropped
-    is_more = any(one.cursor for one in pages)
+    is_more = any(page.cursor for page in pages)
     if (is_more or more_aborted or len(stopped) < continued) and not more:
         ended = max(ended, letters() - len(running))  # of what does not run none waits
     waiting = max(0, letters() - ended)
@@ -291,7 +299,9 @@ def _executions(
         at_work=Count(max(0, young - beyond), more and not old),
         retrying=Count(max(0, old - waiting), more),
         aborted=Count(continued, more_aborted and continued == len(aborted)),
-        failed=Count(len(failed), is_more or any(one.state == "ended" for one in looked_at)),
+        failed=Count(
+            len(failed), is_more or any(message.state == "ended" for message in looked_at)
+        ),
         letters=ended,
     )
 
@@ -302,11 +312,11 @@ def _letter_posted_at(
     """When an execution that has ended posted the letter that it left; None: none is known."""
     if ended not in known.letters:
         try:
-            stays = dead_letter_stays(read_events(stack.stepfunctions, ended[0]))
+            waits = decision_waits(read_events(stack.stepfunctions, ended[0]))
         except ClientError:
             return None
-        is_left = bool(stays) and not stays[-1].decision
-        known.letters[ended] = stays[-1].posted_at if is_left else None
+        is_left = bool(waits) and not waits[-1].decision
+        known.letters[ended] = waits[-1].posted_at if is_left else None
     return known.letters[ended]
 
 
@@ -326,20 +336,20 @@ def _alarms(stack: Stack) -> tuple[Alarm, ...] | None:
     """The alarms on the stack's topic that are on; None: none has any data yet."""
     topic = stack.outputs["AlarmTopicArn"]
     pages = stack.aws.client("cloudwatch").get_paginator("describe_alarms")
-    told = [
-        one
+    alarms = [
+        alarm
         for page in pages.paginate(ActionPrefix=topic, AlarmTypes=["MetricAlarm", "CompositeAlarm"])
-        for one in (*page.get("MetricAlarms", []), *page.get("CompositeAlarms", []))
-        if topic in one["AlarmActions"]  # a prefix has more than one
+        for alarm in (*page.get("MetricAlarms", []), *page.get("CompositeAlarms", []))
+        if topic in alarm["AlarmActions"]  # a prefix has more than one
     ]
-    if told and all(one["StateValue"] == "INSUFFICIENT_DATA" for one in told):
+    if alarms and all(alarm["StateValue"] == "INSUFFICIENT_DATA" for alarm in alarms):
         return None
     found = [
-        Alarm(one["AlarmName"], one["StateUpdatedTimestamp"].astimezone(UTC))
-        for one in told
-        if one["StateValue"] == "ALARM"
+        Alarm(alarm["AlarmName"], alarm["StateUpdatedTimestamp"].astimezone(UTC))
+        for alarm in alarms
+        if alarm["StateValue"] == "ALARM"
     ]
-    return tuple(sorted(found, key=lambda one: one.since))
+    return tuple(sorted(found, key=lambda alarm: alarm.since))
 
 
 def _audited(stack: Stack, own: Path | None, now: datetime) -> Mapping[str, Any] | None:
@@ -347,12 +357,12 @@ def _audited(stack: Stack, own: Path | None, now: datetime) -> Mapping[str, Any]
     found = audit_summary.last_of(stack, own)
     if found is None:
         return None
-    place, told = found
+    place, summary = found
     names = ("from", "to", "generated_at", "sentence", "exit_status", "over_until")
-    made = datetime.fromisoformat(told["generated_at"])
+    made = datetime.fromisoformat(summary["generated_at"])
     return {
-        **{name: told.get(name) for name in (*names, "not_yet_judged")},
-        "severity": audit_summary.SEVERITIES.get(told.get("exit_status")),
+        **{name: summary.get(name) for name in (*names, "not_yet_judged")},
+        "severity": audit_summary.SEVERITIES.get(summary.get("exit_status")),
         "age_seconds": max(0, int((now - made).total_seconds())),
         "place": place,
     }

@@ -85,7 +85,7 @@ class Pause:
     note: str
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """For a person."""
         return f"{self.since} by {self.by}" + (f": {self.note}" if self.note else "")
 

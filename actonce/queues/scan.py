@@ -178,7 +178,7 @@ def give_back(sqs: "SQSClient", queue_url: str, handles: Sequence[str]) -> None:
 def _side_by_side(act: Callable[[_T], _R], on: Sequence[_T]) -> list[_R]:
     """Each of them, several at a time where there are several."""
     if len(on) < 2:
-        return [act(one) for one in on]
+        return [act(item) for item in on]
     with ThreadPoolExecutor(min(READERS, len(on)), thread_name_prefix="queue") as threads:
         return list(threads.map(act, on))
 
@@ -214,7 +214,7 @@ class QueueReader(AbstractContextManager["QueueReader"]):
         self._wait_for_others = wait_for_others
         self._in_hand = in_hand
         self._handles: dict[str, str] = {}
-        self.held_elsewhere = 0
+        self.in_flight_elsewhere = 0
         """After `messages`: how many others still held, which it may have missed."""
         self.expected = 0
         """Once `messages` has begun: about how many there are to read."""
@@ -236,9 +236,9 @@ class QueueReader(AbstractContextManager["QueueReader"]):
 
     def receives(self) -> Iterator[list[list[Queued]]]:
         """Every message once, as they come: of several receives at a time, by receive."""
-        self.expected, self.held_elsewhere = counts(self._sqs, self._queue_url)
+        self.expected, self.in_flight_elsewhere = counts(self._sqs, self._queue_url)
         # What others hold counts too: a dead reader held it for as long as this whole queue asks.
-        hold = hold_for(self.expected + self.held_elsewhere)
+        hold = hold_for(self.expected + self.in_flight_elsewhere)
         longest_wait = hold + 5 if self._wait_for_others is None else self._wait_for_others
         deadline: float | None = None
         seen: set[str] = set()
@@ -246,11 +246,11 @@ class QueueReader(AbstractContextManager["QueueReader"]):
             -1
         )  # after the round before; the first brings something new, if only that it is over
         while True:
-            held_before = self.held_elsewhere
+            held_before = self.in_flight_elsewhere
             for answers in self._round(hold):
                 fresh: list[list[Queued]] = []
                 for answer in answers:  # a standard queue may have given one to two of them
-                    own = {one.sqs_message_id: one for one in answer}
+                    own = {message.sqs_message_id: message for message in answer}
                     fresh.append([one for name, one in own.items() if name not in seen])
                     seen |= own.keys()
                 yield fresh
@@ -258,9 +258,9 @@ class QueueReader(AbstractContextManager["QueueReader"]):
             if deadline is None or (self._in_hand is not None and len(seen) > known):
                 deadline = time.monotonic() + longest_wait
             visible, in_flight = counts(self._sqs, self._queue_url)
-            self.held_elsewhere = max(0, in_flight - len(self._handles))
+            self.in_flight_elsewhere = max(0, in_flight - len(self._handles))
             # What others held before this round they may have given back after its last look.
-            alone = not held_before and not self.held_elsewhere
+            alone = not held_before and not self.in_flight_elsewhere
             whole = len(seen) == known or not visible
             if (alone and whole) or time.monotonic() > deadline:
                 return
@@ -282,7 +282,9 @@ class QueueReader(AbstractContextManager["QueueReader"]):
                 for number, one in enumerate(messages[start : start + 10], start)
             ]
             answer = self._sqs.delete_message_batch(QueueUrl=self._queue_url, Entries=entries)
-            kept |= {messages[int(one["Id"])].sqs_message_id for one in answer.get("Failed", [])}
+            kept |= {
+                messages[int(failure["Id"])].sqs_message_id for failure in answer.get("Failed", [])
+            }
         for message in messages:
             if message.sqs_message_id not in kept:
                 self._handles.pop(message.sqs_message_id, None)

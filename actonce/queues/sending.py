@@ -295,7 +295,9 @@ class Sender:
         groups: dict[int, str] = {}
 
         def watched(results: Sequence[LineResult]) -> None:
-            given_up.update(groups[one.number] for one in results if isinstance(one, NotSent))
+            given_up.update(
+                groups[result.number] for result in results if isinstance(result, NotSent)
+            )
             report(results)
 
         for batch in batches(_sendable(lines, report), self._most, apart=_group):
@@ -350,7 +352,7 @@ class Sender:
         try:
             answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
         except _NO_ANSWER as error:
-            return _BatchResult(again=[(one, str(error)) for one in lines], any_answer=False)
+            return _BatchResult(again=[(line, str(error)) for line in lines], any_answer=False)
         except ClientError as error:
             return self._try_less(lines, error)
         left = dict(enumerate(lines))
@@ -362,13 +364,13 @@ class Sender:
             for_good = failure["SenderFault"] and not is_transient_code(failure["Code"])
             whose = answered.refused if for_good else answered.again
             whose.append((left.pop(int(failure["Id"])), reason))
-        answered.again += [(one, "SQS did not answer for it.") for one in left.values()]
+        answered.again += [(line, "SQS did not answer for it.") for line in left.values()]
         return answered
 
     def _try_less(self, lines: Sequence[Line], error: ClientError) -> _BatchResult:
         """Send a refused batch in halves: one bad message must not keep the others back."""
         if is_transient(error):
-            return _BatchResult(again=[(one, str(error)) for one in lines])
+            return _BatchResult(again=[(line, str(error)) for line in lines])
         if error_code(error) not in _ONE_OF_THE_MESSAGES:
             raise error
         if len(lines) == 1:

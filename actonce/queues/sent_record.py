@@ -108,7 +108,7 @@ class SentRecord:
             OSError: it could not be written; the file is as it was before.
             WrongUse: another run writes the same record.
         """
-        lines = [json.dumps(self.line(one), ensure_ascii=False) + "\n" for one in accepted]
+        lines = [json.dumps(self.line(sent), ensure_ascii=False) + "\n" for sent in accepted]
         member = gzip.compress("".join(lines).encode("utf-8"))
         with self._lock:
             _append(self._of(accepted[0].at.date()), member)

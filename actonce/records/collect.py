@@ -22,7 +22,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.own_effects import OwnEffects, effects_of_stack
+from actonce.messages.own_effects import EffectStore, find_effect_store
 from actonce.records.day_files import (
     DayFiles,
     day_folder,
@@ -68,7 +68,7 @@ class CollectRequest:
     sent: Path | None = None
     streams: frozenset[str] = frozenset(STREAMS)
     retry_for: float = 300.0
-    effects: OwnEffects | None = None
+    effects: EffectStore | None = None
 
 
 @dataclass(slots=True)
@@ -383,7 +383,7 @@ class _Run:
             any(self.result.lines[day].get(name) is not None for name in _TELL_WHEN) for day in days
         ):
             raise Failed(
-                f"nothing says when those in {source.place} happened: name what does with "
+                f"nothing says when those in {source.location} happened: name what does with "
                 "--effects-time, or collect executions and rows with them"
             )
         left_out: Counter[str] = Counter()
@@ -397,14 +397,14 @@ class _Run:
             "nobody asked for would not be seen",
         }
         self.result.notes += [
-            f"effects: {left_out[what]} in {source.place} {said}."
+            f"effects: {left_out[what]} in {source.location} {said}."
             for what, said in sentences.items()
             if left_out[what]
         ]
 
-    def _source(self) -> OwnEffects:
+    def _source(self) -> EffectStore:
         """Where the request, or else the stack, says that the effects are."""
-        source = self.request.effects or effects_of_stack(self.stack)
+        source = self.request.effects or find_effect_store(self.stack)
         if source is None:
             raise Failed(
                 "this stack names no table of effects (EffectsTableName): say where they are "
@@ -413,7 +413,7 @@ class _Run:
             )
         return source
 
-    def _effects_of(self, source: OwnEffects, left_out: Counter[str]) -> Iterator[Record]:
+    def _effects_of(self, source: EffectStore, left_out: Counter[str]) -> Iterator[Record]:
         """The record of each effect; counts in `left_out` what the notes tell."""
         number = 0
         for effect in source.every():
@@ -431,8 +431,8 @@ class _Run:
             yield record | {"message_id": effect.message_id} | named
         if number and left_out["nameless"] == number:
             raise Failed(
-                f"nothing in {source.place} has a {source.attributes.key}, of {number}: name the "
-                "one that holds the message's id with --effects-key"
+                f"nothing in {source.location} has a {source.attributes.key}, of {number}: name "
+                "the one that holds the message's id with --effects-key"
             )
 
 

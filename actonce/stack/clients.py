@@ -305,7 +305,7 @@ class Stack:
         return found
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         """As a person names it: `shop`, or `shop/Once` if it is nested."""
         return self.path or self.name
 
@@ -346,8 +346,8 @@ class Stack:
         They are those of the outermost stack, a team's, and of what is nested in it, by
         `Nested/LogicalId`, without ActOnce's own memory, which has no effects.
         """
-        root = _ARN.match(self.called)
-        named = root[0] if root else self.called.partition("/")[0]
+        root = _ARN.match(self.display_name)
+        named = root[0] if root else self.display_name.partition("/")[0]
         memory = (self.outputs.get("FingerprintsTableName"), self.ledger_table)
         return {one: name for one, name in _tables_within(self.aws, named) if name not in memory}
 

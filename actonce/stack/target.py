@@ -51,7 +51,7 @@ def find_stack(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Stack:
     where = _tell(aws, place, place.stack, asks=changes and not chosen.yes)
     found = Stack.find(aws, place.stack)
     stack = replace(found, options=options(chosen, place.stack), where=where)
-    told = misfit(stack.called, stack.version, version())
+    told = misfit(stack.display_name, stack.version, version())
     if told is not None:
         console.say_warning(told)
     return stack

@@ -75,11 +75,6 @@ def say_failed(text: str) -> None:
         err.print(line, style="red")
 
 
-def counted(number: int, one: str, several: str) -> str:
-    """A number and what it is of: `1 message`, `1,204 messages`."""
-    return f"{number:,} {one if number == 1 else several}"
-
-
 def print_lines(text: str) -> None:
     """Print a text of several lines."""
     for line in _set_in(text):

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from actonce_core.locking.locks import Outcome, ProcessingTable
+from actonce_core.reason import NOTHING_HAPPENED
 from lab.conformance.process import Process, ProcessResult
 from lab.conformance.simulated_stack import DEAD_LETTERS, MEMORY_TABLE, SimulatedStack
 from lab.conformance.stepfunctions import TRUTHFULLY, InvariantViolation
@@ -74,7 +75,7 @@ def _decide(stack: SimulatedStack, rows: ProcessingTable, letter: Any, outcome: 
         None if outcome is None else Outcome(outcome),
         stack.world.wall(),
         "seen to",
-        nothing_happened=is_told or letter["reason"] in ("rejected", "not_performed"),
+        nothing_happened=is_told or letter["reason"] in NOTHING_HAPPENED,
     )
     if not is_decided:
         raise InvariantViolation(f"{message_id} is no dead letter any more")

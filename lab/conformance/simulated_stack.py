@@ -204,7 +204,7 @@ class SimulatedStack:
         cold_start: milliseconds that the next invocation of the effect's function takes to begin.
         answers_unclearly: if it performs nothing, the effect's function answers without a clear yes
             instead of raising an error.
-        looks_up: whether a function is named to look the effect up.
+        has_find_function: whether a function is named to look the effect up.
         unheard_until: milliseconds of the world until which all heartbeats of a lease are lost.
     """
 
@@ -246,7 +246,7 @@ class SimulatedStack:
             Hazard.EFFECT_HANGS: (STRAGGLER_MARGIN - 1_000,),
         }
         self.cold_start = 0
-        self.answers_unclearly, self.looks_up = False, True
+        self.answers_unclearly, self.has_find_function = False, True
         self.unheard_until = 0
         self._consumers = 0
         self._function = _Function()
@@ -277,7 +277,7 @@ class SimulatedStack:
         if not self.way.invokes:
             return self.effect
         lambda_: Any = LambdaClient(self.world, self._invoke)
-        return InvokedEffect(lambda_, _FIRST, _FIRST if self.looks_up else "")
+        return InvokedEffect(lambda_, _FIRST, _FIRST if self.has_find_function else "")
 
     @property
     def effect(self) -> Effect:
@@ -343,7 +343,7 @@ class SimulatedStack:
 
     def look_nothing_up(self) -> None:
         """Name no function to look the effect up."""
-        self.looks_up = False
+        self.has_find_function = False
         self.executions.definition = _blind_machine()
 
     def deploy_all(self) -> None:
@@ -368,7 +368,7 @@ class SimulatedStack:
         last = self._function.last_version
         return {
             "perform": last,
-            "find": last if self.looks_up else "",
+            "find": last if self.has_find_function else "",
             "timeout": self._function.timeouts[last] // 1000,
             "margin": self._margin // 1000,
         }

@@ -8,6 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from actonce_core.reason import DeadLetterReason
 from lab.conformance import machine
 from lab.conformance.process import Hazard, Invocation, Process, ProcessResult, Unsupported
 from lab.conformance.queues import OutputQueues
@@ -345,9 +346,6 @@ class _ExecutionServices:
         return {"decision": decision, "note": "seen to", "version": version}
 
 
-_REASONS = frozenset({"rejected", "not_performed", "rounds_used_up", "outcome_unknown"})
-
-
 class InvariantViolation(Exception):
     """A record of a message is not what happened to it, or an operator's word is not kept."""
 
@@ -359,7 +357,7 @@ def _check_letter(letter: Any, name: str, known: _ExecutionRecord) -> None:
     is_whole = (
         letter["message"] == sent
         and letter["message_id"] == sent["message_id"]
-        and letter["reason"] in _REASONS
+        and letter["reason"] in list(DeadLetterReason)
         and bool(letter["error"])
         and isinstance(letter["cause"], str)
         and letter["rounds"] >= 0

@@ -65,7 +65,7 @@ def test_the_listed_are_acted_on_once_and_nothing_else_is_waited_for(
     monkeypatch.setattr(scan, "counts", lambda *_: (20, 10))  # another reader holds some
     act.run(told.append)
     assert sorted(act.bodies) == sorted(f"body {n}" for n in range(23))
-    assert (act.counted, told[-1], act.left) == ({"acted": 23}, 23, 0)
+    assert (act.results_by_end, told[-1], act.left) == ({"acted": 23}, 23, 0)
     assert left(moto_stack) == ["body 3", "later"]
 
 

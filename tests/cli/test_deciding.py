@@ -15,7 +15,7 @@ from botocore.stub import ANY, Stubber
 
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Listing
-from actonce.operate.decisions.answers import DecisionEnd, why_unsure
+from actonce.operate.decisions.answers import DecisionOutcome, why_unsure
 from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision
 from actonce.queues import scan
@@ -94,7 +94,11 @@ def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
         steps.add_response("send_task_success", {}, tokens[2])
         work = decide_on(moto_stack, letters(moto_stack), "retry")
         steps.assert_no_pending_responses()
-    assert [one.end for one in work.ended] == ["failed", DecisionEnd.DECIDED, DecisionEnd.DECIDED]
+    assert [one.end for one in work.ended] == [
+        "failed",
+        DecisionOutcome.DECIDED,
+        DecisionOutcome.DECIDED,
+    ]
     assert ids_left(moto_stack) == ["m-0"]
     assert len(reads) == 1, "what is deployed is read once, not for each letter"
 
@@ -105,17 +109,17 @@ def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
 @pytest.mark.parametrize(
     ("decision", "status", "outcome", "end"),
     [
-        ("resolve", "COMPLETE", "resolved", DecisionEnd.ALREADY),
-        ("resolve", "COMPLETE", "rejected", DecisionEnd.OVER),
-        ("reject", "COMPLETE", "performed", DecisionEnd.OVER),
-        ("retry", "COMPLETE", "performed", DecisionEnd.OVER),
-        ("reject", "COMPLETE", "dead_letter", DecisionEnd.OVER),
-        ("retry", "IN_PROGRESS", None, DecisionEnd.CONTINUED),
-        ("reject", "IN_PROGRESS", None, DecisionEnd.NOT_DECIDED),
+        ("resolve", "COMPLETE", "resolved", DecisionOutcome.ALREADY),
+        ("resolve", "COMPLETE", "rejected", DecisionOutcome.SUPERSEDED),
+        ("reject", "COMPLETE", "performed", DecisionOutcome.SUPERSEDED),
+        ("retry", "COMPLETE", "performed", DecisionOutcome.SUPERSEDED),
+        ("reject", "COMPLETE", "dead_letter", DecisionOutcome.SUPERSEDED),
+        ("retry", "IN_PROGRESS", None, DecisionOutcome.CONTINUED),
+        ("reject", "IN_PROGRESS", None, DecisionOutcome.NOT_DECIDED),
     ],
 )
 def test_a_letter_that_was_decided_or_overtaken_meanwhile_says_so(
-    ledger: Stack, decision: Decision, status: str, outcome: str | None, end: DecisionEnd
+    ledger: Stack, decision: Decision, status: str, outcome: str | None, end: DecisionOutcome
 ) -> None:
     dead(ledger, "m-1")
     dead(ledger, "m-2")
@@ -123,16 +127,16 @@ def test_a_letter_that_was_decided_or_overtaken_meanwhile_says_so(
         ledger, letters(ledger), decision, lambda: put_row(ledger, "m-1", status, outcome, "a-9")
     )
     ends = {one.entry.message_id: one.end for one in work.ended}
-    assert ends == {"m-1": end, "m-2": DecisionEnd.DECIDED}
-    assert ids_left(ledger) == (["m-1"] if end is DecisionEnd.NOT_DECIDED else [])
-    assert sent_again(ledger) == {DecisionEnd.CONTINUED: 2}.get(end, int(decision == "retry"))
+    assert ends == {"m-1": end, "m-2": DecisionOutcome.DECIDED}
+    assert ids_left(ledger) == (["m-1"] if end is DecisionOutcome.NOT_DECIDED else [])
+    assert sent_again(ledger) == {DecisionOutcome.CONTINUED: 2}.get(end, int(decision == "retry"))
 
 
 def test_a_letter_stays_whose_row_its_own_attempt_may_still_complete(ledger: Stack) -> None:
     # The attempt has posted it, and writes that it waits for a decision a moment later.
     put_row(ledger, "m-1", "IN_PROGRESS", None)
     post(ledger, "m-1")
-    assert decide_shown(ledger, "m-1", "retry").end is DecisionEnd.CONTINUED
+    assert decide_shown(ledger, "m-1", "retry").end is DecisionOutcome.CONTINUED
     assert sent_again(ledger) == 1
     put_row(ledger, "m-1", "COMPLETE", "dead_letter")
     assert decide_shown(ledger, "m-1", "resolve", "by hand").decided
@@ -148,11 +152,11 @@ def test_the_letter_of_an_earlier_attempt_decides_nothing_and_goes(
     dead(ledger, "m-1", 1, reason="outcome_unknown")  # a colleague's retry ended so
     if is_bulk:
         (one,) = decide_on(ledger, those, "perform").ended
-        end, said = DecisionEnd(one.end), one.said
+        end, said = DecisionOutcome(one.end), one.text
     else:
         answer = decide(ledger, "m-1", "perform", "looked", shown[:8])
-        end, said = answer.end, answer.said
-    assert (end, "Look again" in said) == (DecisionEnd.OVER, True)
+        end, said = answer.end, answer.text
+    assert (end, "Look again" in said) == (DecisionOutcome.SUPERSEDED, True)
     assert (row(ledger, "m-1")["outcome"], sent_again(ledger)) == ("dead_letter", 0)
     assert ids_left(ledger) == ["m-1"]
 
@@ -193,7 +197,7 @@ def test_what_is_tried_again_is_looked_up_first_unless_nothing_happened(
         ledger.outputs["FindFunctionArn"] = more["by_now"]
     dead(ledger, "m-1", **more)
     answer = decide_shown(ledger, "m-1", decision)
-    assert answer.decided is is_decided, answer.said
+    assert answer.decided is is_decided, answer.text
     item = row(ledger, "m-1")
     assert ("attempt_id" not in item) is is_decided
     nothing_happened = decision == "perform" or more.get("reason") == "rejected"

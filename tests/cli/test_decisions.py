@@ -13,10 +13,10 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
-from actonce.messages.dead_letters import is_of_last, letter_of
-from actonce.messages.filters import Narrowing
-from actonce.messages.history import ENDED_UNDECIDED, ended_undecided
-from actonce.operate.decisions.answers import DecisionEnd, Unsure
+from actonce.messages.dead_letters import find_letter, is_of_last
+from actonce.messages.filters import EntryFilter
+from actonce.messages.history import ENDED_UNDECIDED, find_ended_undecided
+from actonce.operate.decisions.answers import DecisionOutcome, DecisionUnconfirmed
 from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision, decisions_on
 from actonce.queues import scan
@@ -24,7 +24,7 @@ from actonce.queues.scan import counts
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.execution import execution_name
-from actonce_core.histories.stays import Stay
+from actonce_core.histories.stays import DecisionWait
 from tests.cli.conftest import STATE_MACHINE, VERSION_DEPLOYED
 from tests.support.histories import START, Kind, history_of
 from tests.support.queues import decide_shown, hold, ids_left, letter, letters, post, received
@@ -233,7 +233,7 @@ def test_no_decision_is_taken_on_a_letter_that_nobody_was_shown(
     runs(stepfunctions, *POSTED, left("retry"), *POSTED)
     tells_that_it_is(stepfunctions, "newer", None)
     answer = decide(moto_stack, "m-1", decision, "looked", shown[:8])
-    assert (answer.end, "Look again" in answer.said) == (OVER, True), answer.said
+    assert (answer.end, "Look again" in answer.text) == (SUPERSEDED, True), answer.text
     assert tokens_left(moto_stack) == ["newer"]
 
 
@@ -283,10 +283,10 @@ def test_a_letter_is_named_by_what_only_its_id_begins_with(
     queues = [
         dataclasses.replace(one.queued, sqs_message_id=f"12345678-{n}") for n, one in enumerate(two)
     ]
-    queue: Any = SimpleNamespace(messages=lambda: queues, held_elsewhere=0)
+    queue: Any = SimpleNamespace(messages=lambda: queues, in_flight_elsewhere=0)
     with pytest.raises(WrongUse, match="2 dead letters begin so"):
-        letter_of(queue, "m-1", "12345678")
-    found = letter_of(queue, "m-1", "12345678-0")
+        find_letter(queue, "m-1", "12345678")
+    found = find_letter(queue, "m-1", "12345678-0")
     assert found is not None
     assert (found.entry, [one.entry for one in found.older]) == ("12345678-0", ["12345678-1"])
 
@@ -316,7 +316,7 @@ def test_where_clocks_cross_the_letter_that_waits_no_more_goes_and_the_open_one_
     before = [*POSTED, told_token("stale"), left("retry")]
     runs(stepfunctions, *before, *POSTED, told_token("open"))
     tells_that_it_is(stepfunctions, "open", None)
-    assert decide_shown(moto_stack, "m-1", "resolve").end is OVER
+    assert decide_shown(moto_stack, "m-1", "resolve").end is SUPERSEDED
     accepts(stepfunctions, "open")
     assert decide_shown(moto_stack, "m-1", "resolve").decided
     assert ids_left(moto_stack) == []
@@ -365,7 +365,7 @@ def test_an_answer_that_was_lost_is_not_taken_for_another_letters(
     post(moto_stack, "m-1", 30, task_token="second", execution_arn=ARN)
     refuses(stepfunctions, "second", "TaskTimedOut")
     runs(stepfunctions, *history)
-    with pytest.raises(Unsure, match="does not show it yet"):
+    with pytest.raises(DecisionUnconfirmed, match="does not show it yet"):
         decide_shown(moto_stack, "m-1", "retry")
     assert ids_left(moto_stack) == ["m-1"]
 
@@ -382,7 +382,7 @@ def test_in_bulk_a_letter_that_was_not_shown_goes_only_if_its_own_task_is_closed
     accepts(stepfunctions, "shown")
     work = BulkDecision(moto_stack, letters(moto_stack), "resolve", "x", wait_for_others=0)
     work.run()
-    assert work.counted == {DecisionEnd.DECIDED: 1}
+    assert work.results_by_end == {DecisionOutcome.DECIDED: 1}
     assert tokens_left(moto_stack) == ["not known"]
 
 
@@ -396,7 +396,7 @@ def test_in_bulk_what_came_between_list_and_confirmation_is_left_alone(
     refuses(stepfunctions, "shown", "TaskDoesNotExist")
     runs(stepfunctions, *POSTED, left("retry"), *POSTED)
     work.run()
-    assert work.counted == {OVER: 1}
+    assert work.results_by_end == {SUPERSEDED: 1}
     assert tokens_left(moto_stack) == ["newer"]
 
 
@@ -431,8 +431,8 @@ def test_of_an_execution_that_ended_undecided_no_letter_waits(
                 stepfunctions.add_response("describe_execution", described)
     waiting = letters(moto_stack)
     assert [one.ended for one in waiting.entries] == ([] if state else [None])
-    assert (waiting.ended, waiting.beside) == ({state: 1} if state else {}, int(bool(state)))
-    chosen = letters(moto_stack, Narrowing({"reason": status.lower()})).entries
+    assert (waiting.ended, waiting.unrecognized) == ({state: 1} if state else {}, int(bool(state)))
+    chosen = letters(moto_stack, EntryFilter({"reason": status.lower()})).entries
     assert [one.kind["reason"] for one in chosen] == ([state] if state else [])
 
 
@@ -447,7 +447,7 @@ def test_of_as_many_executions_as_have_a_letter_it_is_known_whether_they_ended(
     for page in ({"executions": []}, *pages, {"executions": []}):
         stepfunctions.add_response("list_executions", page)
     arns = [one["executionArn"] for one in items]
-    assert list(ended_undecided(moto_stack, arns)) == arns
+    assert list(find_ended_undecided(moto_stack, arns)) == arns
 
 
 @pytest.mark.parametrize("operation", ["list_executions", "describe_execution"])
@@ -491,11 +491,11 @@ NOBODY_ANSWERED = [
     ("ExecutionFailed", {"error": "States.Timeout"}),
 ]
 RESOLVED = [*POSTED, left("resolve")]
-NOT_DECIDED, OVER, ALREADY, CONTINUED = (
-    DecisionEnd.NOT_DECIDED,
-    DecisionEnd.OVER,
-    DecisionEnd.ALREADY,
-    DecisionEnd.CONTINUED,
+NOT_DECIDED, SUPERSEDED, ALREADY, CONTINUED = (
+    DecisionOutcome.NOT_DECIDED,
+    DecisionOutcome.SUPERSEDED,
+    DecisionOutcome.ALREADY,
+    DecisionOutcome.CONTINUED,
 )
 
 
@@ -505,7 +505,7 @@ class Case:
 
     Attributes:
         end: how it ends; None: by an error.
-        said: within what is said.
+        text: within what is said.
         status: of the execution; None: it is gone.
         events: its history.
         refused: why its letter's token is not accepted; None: it is not sent.
@@ -515,8 +515,8 @@ class Case:
     """
 
     decision: Decision
-    end: DecisionEnd | None
-    said: str
+    end: DecisionOutcome | None
+    text: str
     status: str | None
     events: list[Kind]
     refused: str | None = "TaskTimedOut"
@@ -531,10 +531,10 @@ CASES = {
         "resolve", ALREADY, "decision was resolve", "SUCCEEDED", RESOLVED, "TaskDoesNotExist"
     ),
     "otherwise": Case(
-        "reject", OVER, "Its execution ended SUCCEEDED", "SUCCEEDED", RESOLVED, "InvalidToken"
+        "reject", SUPERSEDED, "Its execution ended SUCCEEDED", "SUCCEEDED", RESOLVED, "InvalidToken"
     ),
     "rejected for good": Case(
-        "retry", OVER, "was reject", "FAILED", [*POSTED, left("reject"), entered("Failed")],
+        "retry", SUPERSEDED, "was reject", "FAILED", [*POSTED, left("reject"), entered("Failed")],
         letter=None, error="RejectedByOperator",
     ),
     "rejected, and the history lags": Case(
@@ -614,11 +614,11 @@ def test_what_is_not_accepted_is_told_by_its_execution(
 
     act = decide if case.letter is None else decide_shown
     if case.end is None:
-        with pytest.raises((Failed, ClientError), match=case.said):
+        with pytest.raises((Failed, ClientError), match=case.text):
             act(moto_stack, "m-1", case.decision)
     else:
         answer = act(moto_stack, "m-1", case.decision)
-        assert (answer.end, case.said in answer.said) == (case.end, True), answer.said
+        assert (answer.end, case.text in answer.text) == (case.end, True), answer.text
     # It stays to be seen, unless something else became of its message.
     stays = case.letter is not None and case.end in (None, NOT_DECIDED)
     assert ids_left(moto_stack) == (["m-1"] if stays else [])
@@ -688,8 +688,8 @@ def test_where_another_reader_holds_the_letter_one_that_poses_as_it_is_not_taken
 def test_a_letter_is_known_by_its_token_or_else_by_its_time(*, has_tokens: bool) -> None:
     at = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
     answered = at + timedelta(seconds=10)
-    first = Stay(at, {}, {"decision": "retry"}, answered, None, over=True)
-    second = Stay(at + timedelta(seconds=20), {}, task_token="t-2" if has_tokens else None)
+    first = DecisionWait(at, {}, {"decision": "retry"}, answered, None, over=True)
+    second = DecisionWait(at + timedelta(seconds=20), {}, task_token="t-2" if has_tokens else None)
     # Posted a moment before, or after, its state was entered by the history's clock.
     for posted_at, token, expected in (
         ("2026-01-31T09:29:59.999Z", "t-1", False),
@@ -699,4 +699,4 @@ def test_a_letter_is_known_by_its_token_or_else_by_its_time(*, has_tokens: bool)
     ):
         one = letter(posted_at=posted_at, task_token=token)
         assert is_of_last(one, [first, second]) is expected
-        assert is_of_last(one, [Stay(at, {})])
+        assert is_of_last(one, [DecisionWait(at, {})])

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from actonce.messages.dead_letters import DeadLetter
-from actonce.messages.filters import Narrowing, age, grouped, read_moment
+from actonce.messages.filters import EntryFilter, age, group_entries, read_moment
 from actonce.messages.unstarted import unstarted
 from actonce.terminal.errors import WrongUse
 from actonce_core.message import MessageReader
@@ -27,34 +27,36 @@ LETTERS = [
 
 
 @pytest.mark.parametrize(
-    ("narrowing", "names"),
+    ("entry_filter", "names"),
     [
-        (Narrowing({}), "cba"),
-        (Narrowing({"reason": "rejected"}), "ba"),
-        (Narrowing({"reason": "rejected", "error": "Closed"}), "b"),
-        (Narrowing({}, before=NOW - timedelta(minutes=50)), "c"),
-        (Narrowing({}, limit=2), "cb"),
-        (Narrowing({"error": "closed"}), ""),
+        (EntryFilter({}), "cba"),
+        (EntryFilter({"reason": "rejected"}), "ba"),
+        (EntryFilter({"reason": "rejected", "error": "Closed"}), "b"),
+        (EntryFilter({}, before=NOW - timedelta(minutes=50)), "c"),
+        (EntryFilter({}, limit=2), "cb"),
+        (EntryFilter({"error": "closed"}), ""),
     ],
 )
-def test_what_is_meant_is_taken_the_longest_waiting_first(narrowing: Narrowing, names: str) -> None:
-    assert "".join(one.called for one in narrowing.of(LETTERS)) == names
+def test_what_is_meant_is_chosen_the_longest_waiting_first(
+    entry_filter: EntryFilter, names: str
+) -> None:
+    assert "".join(one.display_name for one in entry_filter.of(LETTERS)) == names
 
 
 def test_a_text_is_looked_for_in_each_of_the_texts_as_it_is() -> None:
-    assert Narrowing({}).matches([])
-    assert Narrowing({}, match="x.").matches(["", "ax.b"])
-    assert not Narrowing({}, match="x.").matches(["xyb", "X."])
+    assert EntryFilter({}).matches([])
+    assert EntryFilter({}, match="x.").matches(["", "ax.b"])
+    assert not EntryFilter({}, match="x.").matches(["xyb", "X."])
 
 
 def test_a_group_names_a_message_by_the_id_of_its_producer() -> None:
     lying = handed_on('{"message_id": "m-1"}', {}), queued("{", {})
-    groups = grouped([unstarted(one, MessageReader()) for one in lying])
+    groups = group_entries([unstarted(one, MessageReader()) for one in lying])
     assert {one.example for one in groups} == {"m-1", lying[1].sqs_message_id}
 
 
 def test_groups_tell_how_many_of_a_kind_and_for_how_long() -> None:
-    first, second = grouped([waits("a", 5), waits("b", 50), waits("c", 7, error="Closed")])
+    first, second = group_entries([waits("a", 5), waits("b", 50), waits("c", 7, error="Closed")])
     assert (first.count, first.kind["error"], first.example) == (2, "Rejected", "b")
     assert (first.oldest, first.newest) == (NOW - timedelta(minutes=50), NOW - timedelta(minutes=5))
     assert second.as_json() == {

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from botocore.exceptions import ClientError
 
-from actonce.operate.pausing import feeds, pause, resume
+from actonce.operate.pausing import event_source_mappings, pause, resume
 from actonce.queues.queue_state import Pause, find_pause
 from actonce.stack.clients import Stack
 from tests.support.stacks import NOW, fed, forbid
@@ -24,7 +24,7 @@ def test_a_stack_that_takes_nothing_always_says_that_somebody_paused_it(
     stack = fed(moto_stack)
     if is_paused:
         paused(stack)
-        assert [one.is_disabled for one in feeds(stack)] == [True]
+        assert [one.is_disabled for one in event_source_mappings(stack)] == [True]
     forbid(stack, "lambda", "UpdateEventSourceMapping")
     with pytest.raises(ClientError):
         change(stack)

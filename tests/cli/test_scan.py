@@ -33,7 +33,7 @@ def test_every_message_is_read_once_held_meanwhile_and_then_given_back(moto_stac
     ids = fill(moto_stack, 23)
     with reader(moto_stack) as queue:
         read = [message.sqs_message_id for message in queue.messages()]
-        assert (len(read), set(read), queue.held_elsewhere) == (23, ids, 0)
+        assert (len(read), set(read), queue.in_flight_elsewhere) == (23, ids, 0)
         assert received(moto_stack, moto_stack.unstarted_queue) == []
     assert len(left(moto_stack)) == 23
 
@@ -107,7 +107,7 @@ def test_what_another_reader_holds_is_waited_for_and_then_counted(moto_stack: St
     hold(moto_stack, moto_stack.unstarted_queue, 2, seconds=2)
     hold(moto_stack, moto_stack.unstarted_queue, 1)
     with reader(moto_stack, wait_for_others=3) as queue:
-        assert (len(list(queue.messages())), queue.held_elsewhere) == (3, 1)
+        assert (len(list(queue.messages())), queue.in_flight_elsewhere) == (3, 1)
 
 
 def test_what_a_dead_reader_of_a_long_queue_held_is_waited_for_until_it_comes_back(
@@ -138,7 +138,7 @@ def test_what_a_dead_reader_of_a_long_queue_held_is_waited_for_until_it_comes_ba
     assert scan.counts(moto_stack.sqs, url) == (0, 60)
     with reader(moto_stack) as queue:
         read = {message.sqs_message_id for message in queue.messages()}
-        assert (read, queue.held_elsewhere) == (ids, 0)
+        assert (read, queue.in_flight_elsewhere) == (ids, 0)
 
 
 def test_who_reads_so_slowly_that_the_first_come_back_reads_the_last_too(

@@ -12,7 +12,7 @@ import pytest
 from botocore.stub import Stubber
 
 from actonce.cli import status as command
-from actonce.operate.pausing import Feed
+from actonce.operate.pausing import EventSourceMapping
 from actonce.operate.status import MOST_COUNTED, MOST_LOOKED_UP, Count, Executions, Status, status
 from actonce.queues.queue_state import Depth, Pause
 from actonce.records import audit_summary
@@ -265,7 +265,10 @@ def test_an_audit_of_what_ran_before_is_not_the_last_one(
 
 
 PAUSED = Pause("2026-01-31T09:30:00.000Z", "somebody", "")
-ON, OFF = Feed("uuid", "starter", "Enabled"), Feed("uuid", "starter", "Disabled")
+ON, OFF = (
+    EventSourceMapping("uuid", "starter", "Enabled"),
+    EventSourceMapping("uuid", "starter", "Disabled"),
+)
 NONE = Depth(0, 0, 0, None)
 QUEUES = {"requests": Depth(0, 9, 0, 40), "unstarted": NONE, "dead_letters": NONE}
 AUDITED = SUMMARY | {"severity": "clean", "age_seconds": 7_200, "place": "records/"}
@@ -284,8 +287,8 @@ SHOWN = {
     "not all counted, aborted": replace(FOUND, executions=UNCOUNTED),
     "deliveries that keep failing": replace(FOUND, oldest_failed_seconds=3_000),
     "executions not seen": replace(FOUND, not_seen={"executions": "no"}),
-    "paused": replace(FOUND, feeds=(OFF,), pause=PAUSED),
-    "stopped, and nobody paused it": replace(FOUND, feeds=(OFF,)),
+    "paused": replace(FOUND, event_source_mappings=(OFF,), pause=PAUSED),
+    "stopped, and nobody paused it": replace(FOUND, event_source_mappings=(OFF,)),
     "paused, and fed all the same": replace(FOUND, pause=PAUSED),
 }
 

@@ -13,21 +13,20 @@ import pytest
 
 from actonce.messages import story as stories
 from actonce.messages import unstarted
-from actonce.messages.dead_letters import NOTHING_HAPPENED
+from actonce.messages.advice import RULES
+from actonce.messages.arguments import as_argument, message_argument
+from actonce.messages.facts import gather_facts
 from actonce.messages.history import Execution, Step
-from actonce.messages.message_summary import (
-    STATES,
-    advice_on,
-    as_argument,
-    message_argument,
-    summarize,
-)
-from actonce.messages.own_effects import EffectsTable
+from actonce.messages.own_effects import DynamoDbEffects
+from actonce.messages.sentences import SENTENCES
+from actonce.messages.states import STATES
 from actonce.messages.story import Part, Story, UnstartedScan, read_story
+from actonce.messages.summary import advice_on, summarize
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
-from actonce_core.histories.stays import Stay
+from actonce_core.histories.stays import DecisionWait
 from actonce_core.message import MessageReader
+from actonce_core.reason import NOTHING_HAPPENED
 from actonce_core.records import timestamp
 from pipeline.audit.reading.effects import Attributes
 from tests.support.queues import handed_on, letter
@@ -64,7 +63,7 @@ def story(
     letter: tuple[str, str] | None = None,
     decided: dict[str, Any] | None = None,
     unread: tuple[Part, ...] = (),
-    lying: unstarted.Unstarted | None = None,
+    in_unstarted_queue: unstarted.Unstarted | None = None,
 ) -> Story:
     """A story; `letter` is the reason and cause of its dead letter, on which was `decided`.
 
@@ -72,8 +71,9 @@ def story(
     """
     stopped = None if status == "RUNNING" else NOW
     execution = Execution("arn", "m-1", status or "", NOW, stopped, error, None, {}, output or {})
-    failure = dict(zip(("reason", "cause"), letter or (), strict=False))
-    stays = [Stay(NOW, failure | {"error": "E", "rounds": 3}, decided or {}, over=bool(decided))]
+    failure: dict[str, Any] = dict(zip(("reason", "cause"), letter or (), strict=False))
+    failure |= {"error": "E", "rounds": 3}
+    letters = [DecisionWait(NOW, failure, decided or {}, over=bool(decided))]
     return Story(
         message_id="m-1",
         execution_name="m-1",
@@ -81,10 +81,10 @@ def story(
         row=row,
         execution=execution if status else None,
         steps=steps,
-        dead_letters=stays if letter else [],
+        dead_letters=letters if letter else [],
         effects=effects or [],
-        seen=UnstartedScan([lying] if lying else [], 0, NOW),
-        effects_place=None if effects is None else CARDS,
+        unstarted_scan=UnstartedScan([in_unstarted_queue] if in_unstarted_queue else [], 0, NOW),
+        effects_location=None if effects is None else CARDS,
         unread=dict.fromkeys(unread, "AccessDenied"),
         read_at=NOW,
     )
@@ -103,8 +103,8 @@ def waits(reason: str, cause: str = "", **more: Any) -> Story:
 
 def entry(reason: str = "conflict") -> unstarted.Unstarted:
     """An entry of UnstartedQueue."""
-    lying = unstarted.unstarted(handed_on('{"message_id": "m-1", "x": 2}', {}), MessageReader())
-    return replace(lying, reason=reason)
+    read = unstarted.unstarted(handed_on('{"message_id": "m-1", "x": 2}', {}), MessageReader())
+    return replace(read, reason=reason)
 
 
 # --------------------------------------------------------------------------- the timeline
@@ -129,7 +129,7 @@ def test_of_each_step_what_was_recorded_is_told_and_no_more(snapshot: Snapshot) 
     lines = []
     for name, step in STEPS.items():
         moments = story(ends=(), steps=(Step(NOW, *step),)).timeline()
-        told = " and ".join(f"{one.where} | {one.what} | {one.more}" for one in moments)
+        told = " and ".join(f"{one.where} | {one.event_type} | {one.detail}" for one in moments)
         lines.append(f"{name}: {told or 'nothing'}\n")
     snapshot("timeline.txt", "".join(lines))
 
@@ -165,7 +165,9 @@ UNNAMED = "late | FindEffect: No function is named to look it up (FindFunctionAr
 SAID = "No function is named to look it up, perform it"
 THROTTLED = "late | FindEffect: Throttled: slow down"
 CONFLICT_LOGGED = replace(
-    story(**DONE), lines=[{"end": "refused", "reason": "conflict"}], seen=UnstartedScan([], 0, NOW)
+    story(**DONE),
+    lines=[{"end": "refused", "reason": "conflict"}],
+    unstarted_scan=UnstartedScan([], 0, NOW),
 )
 
 STORIES = {
@@ -219,12 +221,12 @@ STORIES = {
     "row held": story(row=HELD),
     "row held again": story(row=HELD | {"consumption_count": 2, "lock_seconds": 9}),
     "row free": story(row={"status": "IN_PROGRESS"}),
-    "row given up": story(row=HELD, lying=entry("received_too_often")),
+    "row given up": story(row=HELD, in_unstarted_queue=entry("received_too_often")),
     # Not started. What Step Functions may have forgotten is not told as not started: a log or a
     # table remembers it, or its row is older than what Step Functions remembers.
     "refused": story(ends=("refused",)),
     "refused, queue unread": story(ends=("refused",), unread=("unstarted",)),
-    "refused, no JSON": story(ends=(), lying=entry("not_json")),
+    "refused, no JSON": story(ends=(), in_unstarted_queue=entry("not_json")),
     "started, forgotten": story(),
     "not seen": story(ends=()),
     "not seen, with an effect": story(ends=(), effects=ONE),
@@ -262,7 +264,7 @@ STORIES = {
     "waits, tried thrice": waits("not_performed", steps=(STARTED, FAILED, TIMED_OUT, FAILED)),
     "waits, rounds used up": waits("rounds_used_up"),
     "waits, throttled": waits("outcome_unknown", THROTTLED),
-    "waits, nothing finds": replace(waits("outcome_unknown", UNNAMED), looks_up=False),
+    "waits, nothing finds": replace(waits("outcome_unknown", UNNAMED), has_find_function=False),
     "waits, nothing found it then": waits("outcome_unknown", UNNAMED),
     **{
         f"waits, {reason}, with an effect": waits(reason, effects=ONE)
@@ -270,11 +272,11 @@ STORIES = {
     },
     # That no function looks up is told by the look-up, and not by what an attempt said.
     "waits, an attempt said so": replace(
-        waits("outcome_unknown", f"{SAID} | E: no"), looks_up=False
+        waits("outcome_unknown", f"{SAID} | E: no"), has_find_function=False
     ),
     "waits, the look-up said so": waits("outcome_unknown", f"late | FindEffect: E: {SAID}"),
     "waits, the look-up said so, and none looks up now": replace(
-        waits("outcome_unknown", f"late | FindEffect: E: {SAID}"), looks_up=False
+        waits("outcome_unknown", f"late | FindEffect: E: {SAID}"), has_find_function=False
     ),
     # An effect of days before is compared before the message is resolved.
     **{
@@ -286,13 +288,15 @@ STORIES = {
     "waits, no effect": waits("rounds_used_up", effects=[]),
     # A conflict is told as refused and not advised to be sent back; that it lies nowhere is told
     # as of when the queue was read.
-    "conflict with nothing": story(ends=(), lying=entry()),
-    "conflict with performed": story(**DONE, lying=entry()),
-    "conflict with one that waits": waits("rejected", lying=entry()),
+    "conflict with nothing": story(ends=(), in_unstarted_queue=entry()),
+    "conflict with performed": story(**DONE, in_unstarted_queue=entry()),
+    "conflict with one that waits": waits("rejected", in_unstarted_queue=entry()),
     "conflict, gone": CONFLICT_LOGGED,
-    "conflict, perhaps held": replace(CONFLICT_LOGGED, seen=UnstartedScan([], 1, NOW)),
-    "conflict, not looked for": replace(CONFLICT_LOGGED, seen=UnstartedScan()),
-    "conflict, another held": replace(CONFLICT_LOGGED, seen=UnstartedScan([entry()], 1, NOW)),
+    "conflict, perhaps held": replace(CONFLICT_LOGGED, unstarted_scan=UnstartedScan([], 1, NOW)),
+    "conflict, not looked for": replace(CONFLICT_LOGGED, unstarted_scan=UnstartedScan()),
+    "conflict, another held": replace(
+        CONFLICT_LOGGED, unstarted_scan=UnstartedScan([entry()], 1, NOW)
+    ),
 }
 
 
@@ -300,15 +304,24 @@ def test_how_each_stands_and_what_to_do_is_told_as_reviewed(snapshot: Snapshot) 
     lines = []
     for name, told in STORIES.items():
         found = summarize(told)
-        assert (found.label, found.means) == (STATES[found.state].label, STATES[found.state].means)
+        state = STATES[found.state]
+        assert (found.label, found.explanation) == (state.label, state.explanation)
         assert found.sentence.endswith(".")
         assert not found.unread or "has no effect" not in f"{found.sentence}{found.advice}"
-        left_out = ("label", "means", "status")
+        left_out = ("label", "explanation", "status")
         shown = {key: value for key, value in found.as_json().items() if key not in left_out}
         lines += [f"{name}\n", *(f"    {key}: {value}\n" for key, value in shown.items() if value)]
         if found.effects == 0:
             lines.append("    effects: 0\n")
     snapshot("stories.txt", "".join(lines))
+
+
+def test_every_state_has_a_sentence_and_every_rule_gives_the_advice_of_a_story() -> None:
+    found = [gather_facts(told) for told in STORIES.values()]
+    assert SENTENCES.keys() == STATES.keys() == {facts.state for facts in found}
+    first = {next((rule for rule in RULES if rule(facts)), None) for facts in found}
+    assert [rule.__name__ for rule in RULES if rule not in first] == []
+    assert None in first
 
 
 def test_why_it_waits_is_told_by_its_history_and_not_by_a_letter_of_before() -> None:
@@ -329,15 +342,15 @@ def test_by_a_letter_alone_no_retry_is_advised_before_the_effects_were_looked_at
     if where == "the example's table":
         stack = with_outputs(moto_stack, EffectsTableName="appointments")
     elif where is not None:
-        own = EffectsTable(moto_stack.dynamodb, "cards", Attributes())
+        own = DynamoDbEffects(moto_stack.dynamodb, "cards", Attributes())
     advice = advice_on(stack, letter(reason=reason), own)
     place = {"the example's table": "the effects table", "a team's own": CARDS}.get(str(where))
     if place is None or reason in NOTHING_HAPPENED:
-        assert "Look first" not in str(advice.said)
+        assert "Look first" not in str(advice.text)
     else:
-        assert f"Look first whether {place} has its effect" in str(advice.said)
-        assert "resolve" in str(advice.said)
-        assert "retry" not in str(advice.said)
+        assert f"Look first whether {place} has its effect" in str(advice.text)
+        assert "resolve" in str(advice.text)
+        assert "retry" not in str(advice.text)
         assert advice.action is None
 
 
@@ -449,7 +462,7 @@ def test_one_denied_read_is_named_and_the_rest_is_told(
 
 
 def test_effects_of_a_teams_own_that_cannot_be_read_are_named(machine: Stack) -> None:
-    own = EffectsTable(machine.dynamodb, "no-such-table", Attributes())
+    own = DynamoDbEffects(machine.dynamodb, "no-such-table", Attributes())
     assert list(read_story(machine, "request-1", own).unread) == ["effects"]
 
 

@@ -297,11 +297,11 @@ def test_the_nested_stack_is_found_by_the_name_of_the_teams(aws: Aws) -> None:
         ("two/Mail", "two/Mail"),
     ):
         found = Stack.find(aws, named)
-        assert (found.called, found.unstarted_queue) == (called, "url")
+        assert (found.display_name, found.unstarted_queue) == (called, "url")
         assert Stack.find(aws, found.name).name == found.name
     audits = {"UnstartedQueueUrl": "url", "AuditBucketName": "bucket"}
     assert Stack.find(aws, "shop").outputs == Stack.find(aws, "shop/Once").outputs == audits
-    assert [one.called for one in Stack.find_all(aws, "two")] == ["two/Cards", "two/Mail"]
+    assert [one.display_name for one in Stack.find_all(aws, "two")] == ["two/Cards", "two/Mail"]
 
 
 @pytest.mark.parametrize(

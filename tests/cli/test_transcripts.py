@@ -19,13 +19,13 @@ from actonce.adopt.project.placing import digest
 from actonce.adopt.project.plan import stack_files
 from actonce.cli import bulk
 from actonce.messages import recent
-from actonce.messages.filters import Narrowing
+from actonce.messages.filters import EntryFilter
 from actonce.operate.bulk import Bulk
-from actonce.operate.decisions.answers import Unsure
+from actonce.operate.decisions.answers import DecisionUnconfirmed
 from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.offered import Decision
 from actonce.operate.discarding import BulkDiscard
-from actonce.operate.pausing import feeds, pause, resume
+from actonce.operate.pausing import event_source_mappings, pause, resume
 from actonce.operate.sending_back import BulkSendBack
 from actonce.operate.status import status
 from actonce.queues.queue_state import PAUSED_SINCE, Pause, find_pause
@@ -53,7 +53,7 @@ class Replay(replay.Replay):
     ) -> None:
         self.actonce, self.s3 = actonce, moto_stack.aws.client("s3")
         super().__init__(moto_stack, patch, folder)
-        self.known |= {"bulk": bulk, "recent": recent, "Bulk": Bulk, "Narrowing": Narrowing}
+        self.known |= {"bulk": bulk, "recent": recent, "Bulk": Bulk, "EntryFilter": EntryFilter}
         self.known |= {
             "expired": EXPIRED,
             "hostile": HOSTILE_SENT,
@@ -69,9 +69,9 @@ class Replay(replay.Replay):
         """Whatever was made to fail of it."""
         del self.found().aws._clients[service]
 
-    def deciding(self, decision: Decision, narrowing: Narrowing | None = None) -> BulkDecision:
+    def deciding(self, decision: Decision, entry_filter: EntryFilter | None = None) -> BulkDecision:
         """On all that are shown now."""
-        those = queues.letters(self.found(), narrowing)
+        those = queues.letters(self.found(), entry_filter)
         return BulkDecision(self.found(), those, decision, "a note", wait_for_others=0)
 
     def ran(self, work: Bulk[Any]) -> str:
@@ -81,11 +81,12 @@ class Replay(replay.Replay):
             work.run()
         except (Failed, ClientError, BotoCoreError, SystemExit) as error:
             lines.append(f"{type(error).__name__}: {error}")
-        lines.append(f"{dict(work.counted)}, {work.left} left, {work.left_behind} left behind")
+        left = f"{work.left} left, {work.left_behind} left behind"
+        lines.append(f"{dict(work.results_by_end)}, {left}")
         for one in work.ended:
             done = "happened" if one.happened else "did not happen"
             named = one.entry.message_id or "no id"
-            lines.append(f"{named}: {one.end} ({done}): {one.said}")
+            lines.append(f"{named}: {one.end} ({done}): {one.text}")
         return "\n".join([*lines, *work.notes])
 
     def decides(self, message_id: str, decision: Decision) -> str:
@@ -94,9 +95,9 @@ class Replay(replay.Replay):
         entry = letter.entry if letter else None
         try:
             answer = decide(self.found(), message_id, decision, "", entry)
-        except (Failed, Unsure, ClientError) as error:
+        except (Failed, DecisionUnconfirmed, ClientError) as error:
             return f"{type(error).__name__}: {error}"
-        return f"{answer.end}, {answer.left_behind} left behind: {answer.said}"
+        return f"{answer.end}, {answer.left_behind} left behind: {answer.text}"
 
     def sent_again(self) -> int:
         return len(queues.received(self.found(), self.queue("requests")))
@@ -136,16 +137,16 @@ class Replay(replay.Replay):
 
     def enable(self, enabled: bool) -> None:
         """The mapping, as somebody does by hand, or a deployment."""
-        (feed,) = feeds(self.found())
-        self.found().lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=enabled)
+        (mapping,) = event_source_mappings(self.found())
+        self.found().lambda_.update_event_source_mapping(UUID=mapping.uuid, Enabled=enabled)
 
     def taken(self) -> str:
         """What is said of it, and what is taken."""
-        (feed,) = feeds(self.found())
+        (mapping,) = event_source_mappings(self.found())
         told = status(self.found(), stacks.NOW)
         said = find_pause(self.found().sqs, self.queue("requests"))
-        differ = (told.is_stopped_without_pause, told.is_fed_all_the_same)
-        return f"{feed.state}, {said}; stopped without a pause, fed all the same: {differ}"
+        differ = (told.is_disabled_without_pause, told.is_enabled_while_paused)
+        return f"{mapping.state}, {said}; stopped without a pause, fed all the same: {differ}"
 
     def written(self, message_id: str, minutes: int, **row: str) -> None:
         """A row that was last written so many minutes before now."""

@@ -160,7 +160,7 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
     sqs.meta.events.register("before-call.sqs.SendMessage", stuck)
     stack = with_outputs(moto_stack, UnstartedQueueUrl=url, RequestsQueueUrl=to)
     work = BulkSendBack(stack, Listing(shown, 0), MessageReader(), wait_for_others=5)
-    failed = [one.said for one in failures(work)]
+    failed = [one.text for one in failures(work)]
     assert [one.happened for one in work.ended] == [True] * 12 + [False] * 12
     assert [message["Body"] for message in received(moto_stack, to)] == list(map(str, range(10)))
     # Of the same receive, and of one after it; the last two do not come before those are gone.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from actonce.cli.collect import _days
-from actonce.messages.own_effects import EffectsTable, OwnEffects
+from actonce.messages.own_effects import DynamoDbEffects, EffectStore
 from actonce.records import collect as module
 from actonce.records.collect import STREAMS, CollectRequest, CollectResult, collect
 from actonce.records.day_files import day_folder
@@ -198,8 +198,8 @@ def card(message_id: str, **more: str) -> dict[str, Any]:
     return {name: {"S": text} for name, text in texts.items()}
 
 
-def own(stack: Stack, time: str | None = "sent_at") -> OwnEffects:
-    return EffectsTable(stack.dynamodb, "cards", Attributes(time=time))
+def own(stack: Stack, time: str | None = "sent_at") -> EffectStore:
+    return DynamoDbEffects(stack.dynamodb, "cards", Attributes(time=time))
 
 
 @pytest.mark.parametrize("key", ["message_id", "order"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from actonce.messages import history
 from actonce_core.histories.records import records
-from actonce_core.histories.stays import dead_letter_records, dead_letter_stays
+from actonce_core.histories.stays import dead_letter_records, decision_waits
 from tests.support.histories import (
     FAILURE,
     Kind,
@@ -117,10 +117,10 @@ def test_what_each_history_tells_is_as_reviewed(snapshot: Snapshot) -> None:
         events = history_of(*kinds)
         steps = history.steps(events)
         lines.append(f"{name}, last in {history.last_state(events) or 'none'}\n")
-        lines += [f"    {s.at:%S} {s.state} {s.what} {json.dumps(s.detail)}\n" for s in steps]
-        for stay in dead_letter_stays(events):
-            assert stay.task_token is None or stay.task_token not in json.dumps(stay.as_json())
-            lines.append(f"    stay: {stay.task_token} {json.dumps(stay.as_json())}\n")
+        lines += [f"    {s.at:%S} {s.state} {s.event_type} {json.dumps(s.detail)}\n" for s in steps]
+        for wait in decision_waits(events):
+            assert wait.task_token is None or wait.task_token not in json.dumps(wait.as_json())
+            lines.append(f"    wait: {wait.task_token} {json.dumps(wait.as_json())}\n")
         lines += [f"    {json.dumps(one)}\n" for one in records("m-1", events)]
     snapshot("histories.txt", "".join(lines))
 

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from actonce.cli.effects_options import EffectsPlace
-from actonce.messages.own_effects import EffectsFile, EffectsTable, OwnEffects
+from actonce.messages.own_effects import DynamoDbEffects, EffectStore, FileEffects
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from pipeline.audit.reading.effects import Attributes, moment
@@ -27,13 +27,13 @@ def card(message_id: Any, **more: str) -> dict[str, Any]:
     return {"message_id": key} | {name: {"S": value} for name, value in more.items()}
 
 
-def ids(effects: OwnEffects) -> list[str]:
+def ids(effects: EffectStore) -> list[str]:
     return sorted("" if one is None else one.message_id for one in effects.every())
 
 
 @pytest.fixture
-def cards(moto_stack: Stack) -> EffectsTable:
-    return EffectsTable(moto_stack.dynamodb, "cards", Attributes(description=("card",)))
+def cards(moto_stack: Stack) -> DynamoDbEffects:
+    return DynamoDbEffects(moto_stack.dynamodb, "cards", Attributes(description=("card",)))
 
 
 @pytest.mark.parametrize(
@@ -47,37 +47,37 @@ def cards(moto_stack: Stack) -> EffectsTable:
     ],
 )
 def test_an_effect_is_named_by_the_key_that_is_not_the_messages(
-    cards: EffectsTable,
+    cards: DynamoDbEffects,
     keys: list[str],
     index: str | None,
     effect_ids: list[str | None],
 ) -> None:
     items = [card("m-1", card=one, order="o", secret="4711") for one in ("c-1", "c-2")]
     make_table(cards._dynamodb, "cards", *keys, items=items, index=index)
-    found = cards.of_message("m-1")
+    found = cards.find_effects("m-1")
     assert [one.effect_id for one in found] == effect_ids
     assert found[-1].description == {"card": "c-2"}
     assert sorted(cards.every(), key=str) == sorted(found, key=str)
-    assert cards.of_message("never") == []
+    assert cards.find_effects("never") == []
 
 
-def test_a_key_that_is_a_number_is_the_text_of_it(cards: EffectsTable) -> None:
+def test_a_key_that_is_a_number_is_the_text_of_it(cards: DynamoDbEffects) -> None:
     items = [card({"N": one}) for one in ("7", "1.50", LARGE)]
     make_table(cards._dynamodb, "cards", "message_id", kind="N", items=items)
     assert ids(cards) == ["1.5", LARGE, "7"]
-    assert len(cards.of_message("7")) == len(cards.of_message(LARGE)) == 1
+    assert len(cards.find_effects("7")) == len(cards.find_effects(LARGE)) == 1
     # Other texts of the same number are other messages.
     for other in ("007", "7.0", "+7", "seven", "", "NaN"):
-        assert cards.of_message(other) == []
+        assert cards.find_effects(other) == []
 
 
-def test_ids_are_kept_as_all_records_keep_them(cards: EffectsTable) -> None:
+def test_ids_are_kept_as_all_records_keep_them(cards: DynamoDbEffects) -> None:
     strange = "ü \u202e/\n"
     items = [card(HASHED, card="1"), card(strange, card="2"), {"card": {"S": "no message's"}}]
     make_table(cards._dynamodb, "cards", "card", index="message_id", items=items)
     assert ids(cards) == sorted(["", HASHED, strange])
-    assert len(cards.of_message(HASHED)) == 1
-    assert cards.of_message("x" * 2049) == []
+    assert len(cards.find_effects(HASHED)) == 1
+    assert cards.find_effects("x" * 2049) == []
 
 
 def table(name: str) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def shop(moto_stack: Stack) -> Stack:
     return Stack.find(aws, "shop")
 
 
-def named(stack: Stack, name: str) -> OwnEffects:
+def named(stack: Stack, name: str) -> EffectStore:
     place = EffectsPlace(name, None, "message_id", None, "effect_id")
     effects = place.effects(stack)
     assert effects is not None
@@ -137,7 +137,7 @@ def test_a_table_is_named_by_its_logical_id_as_well(shop: Stack, name: str, phys
     shop.dynamodb.put_item(TableName=physical, Item=card("m-1"))
     for found in (shop, Stack.find(shop.aws, "shop/Once")):
         assert ids(named(found, name)) == ["m-1"]
-        assert len(named(found, name).of_message("m-1")) == 1
+        assert len(named(found, name).find_effects("m-1")) == 1
 
 
 @pytest.mark.parametrize(
@@ -171,22 +171,22 @@ def test_of_a_name_that_is_none_the_stacks_tables_are_told_but_not_the_memory(
 ) -> None:
     for name in ("cards", "FingerprintsTable", "Once/FingerprintsTable"):
         with pytest.raises(Failed, match=rf"no table '{name}'.*: Cards, Store/Cards\.$"):
-            named(shop, name).of_message("m-1")
+            named(shop, name).find_effects("m-1")
     # As it was before, where the stack must not be asked.
     forbid(shop, "cloudformation")
     with pytest.raises(Failed, match=r"no table 'Cards'.*cannot be asked for one"):
-        named(shop, "Cards").of_message("m-1")
+        named(shop, "Cards").find_effects("m-1")
 
 
-def test_a_table_that_cannot_be_asked_is_told(cards: EffectsTable) -> None:
+def test_a_table_that_cannot_be_asked_is_told(cards: DynamoDbEffects) -> None:
     with pytest.raises(Failed, match="no table 'cards'"):
-        cards.of_message("m-1")
+        cards.find_effects("m-1")
     make_table(cards._dynamodb, "cards", "card")
     with pytest.raises(Failed, match="neither the key of the table cards nor of an index"):
-        cards.of_message("m-1")
+        cards.find_effects("m-1")
 
 
-def test_a_key_of_bytes_is_told(cards: EffectsTable) -> None:
+def test_a_key_of_bytes_is_told(cards: DynamoDbEffects) -> None:
     make_table(cards._dynamodb, "cards", "message_id", kind="B")
     with pytest.raises(Failed, match="is of bytes"):
         list(cards.every())
@@ -202,14 +202,14 @@ def test_lines_are_read_under_names_of_their_own(tmp_path: Path, *, packed: bool
     text = "\n\n".join(map(json.dumps, lines)).encode()
     file = tmp_path / "effects"
     file.write_bytes(gzip.compress(text) if packed else text)
-    effects = EffectsFile(file, Attributes("ref", "when", ("amount",), "order"))
+    effects = FileEffects(file, Attributes("ref", "when", ("amount",), "order"))
     one, timeless, nameless = effects.every()
     assert one is not None
     assert (one.effect_id, one.at, one.description) == ("7", TIME, {"amount": 20})
     assert timeless is not None
     assert (timeless.message_id, timeless.effect_id, timeless.at) == ("4711", None, None)
     assert nameless is None
-    assert effects.of_message("m-1") == [one]
+    assert effects.find_effects("m-1") == [one]
 
 
 @pytest.mark.parametrize(
@@ -225,10 +225,10 @@ def test_lines_are_read_under_names_of_their_own(tmp_path: Path, *, packed: bool
 def test_a_file_that_is_not_of_effects_is_told(tmp_path: Path, content: bytes, said: str) -> None:
     file = tmp_path / "effects"
     with pytest.raises(WrongUse, match="there is no such file"):
-        EffectsFile(file, Attributes())
+        FileEffects(file, Attributes())
     file.write_bytes(content)
     with pytest.raises(Failed, match=said):
-        list(EffectsFile(file, Attributes()).every())
+        list(FileEffects(file, Attributes()).every())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from actonce.embedded.lifecycle import State
-from actonce.messages.unstarted import Unstarted, named
+from actonce.messages.unstarted import Unstarted, find_by_message_id
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
@@ -20,7 +20,7 @@ Send = Callable[[Any], None]
 
 def entries(stack: Stack, name: str) -> list[Unstarted]:
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
-        return named(queue, MessageReader(), name)
+        return find_by_message_id(queue, MessageReader(), name)
 
 
 def test_a_conflict_is_listed_and_shown_comes_back_with_what_it_had_and_is_discarded(

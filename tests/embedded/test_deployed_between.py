@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from actonce.embedded import faults, lifecycle
-from actonce.messages.dead_letters import letter_of
+from actonce.messages.dead_letters import find_letter
 from actonce.operate import pausing
 from actonce.operate.status import status
 from actonce.queues.scan import QueueReader
@@ -51,7 +51,7 @@ def test_an_open_execution_keeps_its_version_until_a_decision_brings_the_deploye
 
         def reason() -> str:
             with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-                letter = letter_of(queue, "overruns")
+                letter = find_letter(queue, "overruns")
             return "" if letter is None else letter.reason
 
         # Three times 600 s would not be over by then, nor would the waits for them.
@@ -74,8 +74,8 @@ def test_what_is_sent_while_a_stack_is_paused_waits_through_a_deployment(paths: 
 
     found = status(stack, datetime.now(UTC))
     assert found.pause is not None
-    assert [feed.state for feed in found.feeds] == ["Disabled"]
-    assert not found.is_fed_all_the_same
+    assert [mapping.state for mapping in found.event_source_mappings] == ["Disabled"]
+    assert not found.is_enabled_while_paused
     assert found.queues["requests"].waiting == 1
     with pytest.raises(stack.stepfunctions.exceptions.ExecutionDoesNotExist):
         stack.stepfunctions.describe_execution(executionArn=execution)

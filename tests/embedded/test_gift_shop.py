@@ -72,7 +72,7 @@ def test_the_shops_orders_become_one_gift_card_each(
     shop: tuple[Paths, State, Stack],
 ) -> None:
     paths, state, stack = shop
-    assert stack.called == "actonce/Once"
+    assert stack.display_name == "actonce/Once"
     assert not (paths.stack / "actonce" / ".actonce").exists()
     interrupted = {
         "lost": {"perform": ["after:killed"]},

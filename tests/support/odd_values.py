@@ -32,7 +32,7 @@ ODD: Final = (
 """What a field or an option may be given."""
 
 _LONGEST_KEY = 2048
-_KEYS = re.compile(r"message_id|:asked")
+_KEYS = re.compile(r"message_id|:id")
 
 
 def refuse_as_aws(stack: Stack, *services: str) -> None:

@@ -5,11 +5,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from actonce.messages.dead_letters import DeadLetter, dead_letter, letter_of
-from actonce.messages.dead_letters import look as look_at_letters
-from actonce.messages.filters import Listing, Narrowing
-from actonce.messages.unstarted import Unstarted
-from actonce.messages.unstarted import look as look_at_unstarted
+from actonce.messages.dead_letters import DeadLetter, dead_letter, find_letter, list_dead_letters
+from actonce.messages.filters import EntryFilter, Listing
+from actonce.messages.unstarted import Unstarted, list_unstarted
 from actonce.operate.decisions.answers import Answer
 from actonce.operate.decisions.deciding import decide
 from actonce.operate.decisions.offered import Decision
@@ -85,16 +83,16 @@ def dead(stack: Stack, message_id: str, number: int = 0, **more: Any) -> None:
     post(stack, message_id, number, **more)
 
 
-def letters(stack: Stack, narrowing: Narrowing | None = None) -> Listing[DeadLetter]:
+def letters(stack: Stack, entry_filter: EntryFilter | None = None) -> Listing[DeadLetter]:
     """What a person is shown of DeadLetterQueue."""
     with QueueReader(stack.sqs, stack.dead_letter_queue, wait_for_others=0) as queue:
-        return look_at_letters(stack, queue, narrowing or Narrowing({}))
+        return list_dead_letters(stack, queue, entry_filter or EntryFilter({}))
 
 
 def shown(stack: Stack, message_id: str) -> DeadLetter | None:
     """The letter that `dead-letters show` shows now."""
     with QueueReader(stack.sqs, stack.dead_letter_queue, wait_for_others=0) as queue:
-        return letter_of(queue, message_id)
+        return find_letter(queue, message_id)
 
 
 def decide_shown(stack: Stack, message_id: str, decision: Decision, note: str = "") -> Answer:
@@ -139,7 +137,7 @@ def fill(stack: Stack, number: int) -> set[str]:
 def lying(stack: Stack) -> Listing[Unstarted]:
     """What a person is shown of UnstartedQueue."""
     with QueueReader(stack.sqs, stack.unstarted_queue, wait_for_others=0) as queue:
-        return look_at_unstarted(queue, MessageReader(), Narrowing({}))
+        return list_unstarted(queue, MessageReader(), EntryFilter({}))
 
 
 def bodies_left(stack: Stack, queue_url: str) -> list[str]:

@@ -13,6 +13,7 @@ from actonce_core.effect import Rejected, answer
 from actonce_core.locking.locks import Attempt
 from actonce_core.locking.posting import DeadLetterQueue, dead_letter
 from actonce_core.message import Message, MessageReader, Refusal
+from actonce_core.reason import DeadLetterReason
 from actonce_core.unstarted import LARGEST_MESSAGE, unstarted_attributes
 from tests.support import asl
 from tests.support.deliveries import delivery, json_values, text_attribute
@@ -79,7 +80,8 @@ def posted(text: str, cause: str = "", **of_delivery: Any) -> dict[str, Any]:
     sent: list[str] = []
     queue: Any = SimpleNamespace(send_message=lambda **asked: sent.append(asked["MessageBody"]))
     brought = delivery(text, **of_delivery)
-    letter = dead_letter(brought, read(text), ATTEMPT, "rejected", Rejected(cause), AT)
+    why = DeadLetterReason.REJECTED
+    letter = dead_letter(brought, read(text), ATTEMPT, why, Rejected(cause), AT)
     DeadLetterQueue(queue, "url").post(letter)
     (body,) = sent
     assert TAKEN_BY_SQS.fullmatch(body)

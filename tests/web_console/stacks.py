@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from actonce.messages.own_effects import EffectsFile, OwnEffects
+from actonce.messages.own_effects import EffectStore, FileEffects
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 from pipeline.audit.reading.effects import Attributes
@@ -50,12 +50,12 @@ def log_conflict(stack: Stack, message_id: str) -> None:
     log(stack, line, now)
 
 
-def own_effect(folder: Path, message_id: str) -> OwnEffects:
+def own_effect(folder: Path, message_id: str) -> EffectStore:
     """A file of a team's own effects that has one of the message."""
     file = folder / "effects.jsonl"
     effect = {"message_id": message_id, "effect_id": "e-1", "at": "2026-01-31T09:31:07Z"}
     file.write_text(json.dumps(effect))
-    return EffectsFile(file, Attributes(time="at"))
+    return FileEffects(file, Attributes(time="at"))
 
 
 def rejected(stack: Stack, message_id: str = "m-1") -> None:

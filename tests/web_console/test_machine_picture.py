@@ -62,7 +62,7 @@ def test_where_it_was_and_where_it_is_or_ended_is_marked(
     steps: list[Step], last: str, mark: str
 ) -> None:
     marks = path_marks(steps)
-    entered = ["Start", *(step.state for step in steps if step.what == "entered")]
+    entered = ["Start", *(step.state for step in steps if step.event_type == "entered")]
     if last == "End":
         entered.append("End")
     visited = {f"state_{state}": "visited" for state in entered} | {f"state_{last}": mark}

@@ -22,7 +22,7 @@ from actonce.console.views import message
 from actonce.messages import dead_letters as letters
 from actonce.messages import unstarted as deliveries
 from actonce.messages.filters import Listing
-from actonce.operate.pausing import Feed
+from actonce.operate.pausing import EventSourceMapping
 from actonce.operate.status import Count, Executions, Status
 from actonce.queues.queue_state import Depth, Pause
 from actonce.stack.clients import Aws, Stack
@@ -112,7 +112,7 @@ def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
     templates = console(ledger, reads=False).context.templates
     template = templates.get_template("stack.html.j2")
     pause = Pause("2026-01-31T09:30:00.000Z", "me", "")
-    on, off = ((Feed("1", "starter", state),) for state in ("Enabled", "Disabled"))
+    on, off = ((EventSourceMapping("1", "starter", state),) for state in ("Enabled", "Disabled"))
     empty, some = Depth(0, 0, 0, None), Depth(3, 0, 0, 60)
     queues = dict.fromkeys(("requests", "unstarted", "dead_letters"), empty)
     outage = Executions(Count(0), Count(60), Count(0))
@@ -237,7 +237,7 @@ def test_every_reason_is_explained(ledger: Stack, console: Open) -> None:
     rejected(ledger)
     unstart(ledger, "{")
     page = html.unescape(console(ledger).get("/").text)
-    for meaning in (letters.MEANINGS["rejected"], deliveries.MEANINGS["not_json"]):
+    for meaning in (letters.EXPLANATIONS["rejected"], deliveries.EXPLANATIONS["not_json"]):
         assert f'title="{meaning[0].upper()}{meaning[1:]}."' in page
 
 

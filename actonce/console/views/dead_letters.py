@@ -5,9 +5,9 @@ from typing import Final, cast
 
 from actonce.console.context import Context
 from actonce.console.views.queue_view import QueueView
+from actonce.messages.arguments import command_to_decide
 from actonce.messages.dead_letters import REASONS, DeadLetter
 from actonce.messages.filters import Listing
-from actonce.messages.message_summary import command_to_decide
 from actonce.operate.decisions.deciding import BulkDecision
 from actonce.operate.decisions.offered import Decision, why_not
 

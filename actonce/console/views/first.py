@@ -8,8 +8,8 @@ from actonce.console import context as contexts
 from actonce.console.answers import A_WHILE, ViewRequest, page, redirect
 from actonce.console.context import REPLACED, Context
 from actonce.console.templating import address
-from actonce.messages.filters import grouped
-from actonce.messages.message_summary import as_argument
+from actonce.messages.arguments import as_argument
+from actonce.messages.filters import group_entries
 
 
 def first(context: Context, request: ViewRequest) -> Response:
@@ -60,7 +60,7 @@ def _waiting(context: Context, request: ViewRequest) -> dict[str, Any]:
     queues = [context.look_at(name, request.patience) for name in context.queues]
     for queue in queues:
         # The longest waiting kind first: what has waited longest is the worst.
-        groups = grouped(queue["state"].listing.entries)
+        groups = group_entries(queue["state"].listing.entries)
         queue["groups"] = sorted(groups, key=lambda group: group.oldest)
     return {
         "queues": queues,

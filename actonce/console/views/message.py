@@ -13,19 +13,14 @@ from actonce.console.machine_picture import machine_picture
 from actonce.console.queue_cache import Shown
 from actonce.console.views.dead_letters import DECISIONS
 from actonce.messages import history
+from actonce.messages.arguments import command_to_decide, message_argument
 from actonce.messages.dead_letters import DeadLetter, is_of_last
 from actonce.messages.difference import Difference, difference
-from actonce.messages.message_summary import (
-    WAITING,
-    Summary,
-    command_to_decide,
-    failure_of,
-    message_argument,
-    seen_nowhere,
-    summarize,
-    waits_for_decision,
-)
+from actonce.messages.facts import failure_of
+from actonce.messages.not_found import not_found_sentences
+from actonce.messages.states import WAITING, state_of
 from actonce.messages.story import Story, UnstartedScan, read_story, with_log
+from actonce.messages.summary import Summary, summarize
 from actonce.messages.unstarted import Unstarted
 from actonce.operate.decisions.offered import decisions_on
 from actonce.stack.aws_errors import error_text
@@ -92,7 +87,8 @@ def raw(context: Context, request: ViewRequest) -> Response:
 def _story(context: Context, request: ViewRequest) -> Story:
     """The message's story but for the log, with what was last found in UnstartedQueue."""
     state = context.unstarted.refresh(request.patience)
-    unstarted_scan = UnstartedScan(state.listing.entries, state.listing.held_elsewhere, state.at)
+    listing = state.listing
+    unstarted_scan = UnstartedScan(listing.entries, listing.in_flight_elsewhere, state.at)
     return read_story(
         context.stack, request.message_id, context.effect_store, log=False, unstarted=unstarted_scan
     )
@@ -120,12 +116,12 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
         "unseen": None
         if story.is_known
         else [
-            *seen_nowhere(context.stack, story),
+            *not_found_sentences(context.stack, story),
             context.unstarted.state.how_far_read("UnstartedQueue"),
         ],
     }
     if story.is_known:
-        form = _form(context, request, story) if waits_for_decision(story) else None
+        form = _form(context, request, story) if state_of(story) == WAITING else None
         letter = form and form[1]
         summary = summarize(story, letter, differs_beside=True)
         values |= {
@@ -208,7 +204,7 @@ def _form(context: Context, request: ViewRequest, story: Story) -> Form | None:
     state = context.letters.refresh(request.patience)
     found = next((letter for letter in state.listing.entries if is_it(letter)), None)
     if found is None or state.at is None:
-        form = context.letters.form_alone(is_it) if state.listing.held_elsewhere else None
+        form = context.letters.form_alone(is_it) if state.listing.in_flight_elsewhere else None
         return form and (form[0], form[1].entries[0], form[1].at)
     form = context.letters.form_alone(lambda letter: letter.entry == found.entry)
     key = form[0] if form else context.letters.open_form(Shown([found], state.at))
@@ -221,7 +217,7 @@ def _every(context: Context, story: Story, looks: int) -> int | None:
     Args:
         looks: how often the page has looked so far by itself.
     """
-    if waits_for_decision(story):
+    if state_of(story) == WAITING:
         is_read = context.letters.state.reading is None
         return _WHILE_IT_WAITS if is_read else _WHILE_IT_RUNS
     if story.execution is not None:

@@ -8,9 +8,9 @@ from actonce.console.answers import ViewRequest, page, redirect
 from actonce.console.context import Context
 from actonce.console.templating import address
 from actonce.console.views.dead_letters import VIEW
-from actonce.messages.message_summary import WAITING
 from actonce.messages.recent import EXECUTION_STATUSES, ROW_STATUSES, whole_day
 from actonce.messages.recent import page as page_of
+from actonce.messages.states import WAITING
 from actonce.terminal.days import day_named
 
 _PAGE: Final = 50

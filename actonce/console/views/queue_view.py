@@ -16,8 +16,9 @@ from actonce.console.answers import Refused, ViewRequest, page, redirect
 from actonce.console.context import REPLACED, Context, QueueName
 from actonce.console.queue_cache import Shown
 from actonce.console.templating import action_name, address
-from actonce.messages.filters import E, Listing, Narrowing
-from actonce.messages.message_summary import Advice, advice_on
+from actonce.messages.advice import Advice
+from actonce.messages.filters import E, EntryFilter, Listing
+from actonce.messages.summary import advice_on
 from actonce.operate.bulk import Bulk
 from actonce.terminal.visible import visible
 from actonce_core.records import timestamp
@@ -84,7 +85,7 @@ class QueueView(Generic[E]):
     def list_(self, context: Context, request: ViewRequest) -> Response:
         """The entries of a kind, or all, as the queue was read last."""
         kind, queue = self._kind(request), context.look_at(self.queue, request.patience)
-        chosen = Narrowing(kind).of(queue["state"].listing.entries)
+        chosen = EntryFilter(kind).of(queue["state"].listing.entries)
         advice = self._advice(context, kind, chosen)
         return page(
             context,
@@ -93,7 +94,7 @@ class QueueView(Generic[E]):
             kind=kind,
             counts=context.counts.get(),
             chosen=chosen,
-            advice=advice.said,
+            advice=advice.text,
             page=page_of(chosen, request.number("page")),
             page_link=lambda to: address(self.path, page=to, **kind),
             actions=self.offered(context, chosen, advice),
@@ -122,7 +123,7 @@ class QueueView(Generic[E]):
             counted=self._counted(shown.entries),
             chosen=shown.entries,
             gone=gone,
-            advice=self._advice(context, kind, shown.entries).said,
+            advice=self._advice(context, kind, shown.entries).text,
             at=shown.at,
             kind=kind,
             key=key,
@@ -158,7 +159,7 @@ class QueueView(Generic[E]):
             f"{action_name(action)} {self._counted(shown.entries)}",
             self._command(context, shown, action, note),
             len(shown.entries),
-            self.task(context, Listing(shown.entries, held_elsewhere=0), action, note),
+            self.task(context, Listing(shown.entries, in_flight_elsewhere=0), action, note),
         )
         forms.pop(key, None)
         return redirect(request, f"/jobs/{job.number}")
@@ -230,7 +231,7 @@ class QueueView(Generic[E]):
         state = context.queues[self.queue].refresh(request.patience)
         chosen = [
             replace(entry, queued=replace(entry.queued, body=""))
-            for entry in Narrowing(kind).of(state.listing.entries)
+            for entry in EntryFilter(kind).of(state.listing.entries)
             if is_all or entry.entry in ticked
         ]
         if state.at is None or not chosen:
@@ -239,6 +240,6 @@ class QueueView(Generic[E]):
                 "it. Open the list again, and choose again."
             )
             raise Refused(sentence, 410, self.path)
-        is_whole = is_all and not state.listing.held_elsewhere
+        is_whole = is_all and not state.listing.in_flight_elsewhere
         gone = 0 if is_all else len(ticked) - len(chosen)
         return Shown(chosen, state.at, kind if is_whole else None), gone

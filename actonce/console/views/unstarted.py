@@ -13,8 +13,8 @@ from actonce.console.views.queue_view import QueueView
 from actonce.messages.difference import difference
 from actonce.messages.filters import Listing
 from actonce.messages.history import Execution
-from actonce.messages.message_summary import advice_on
-from actonce.messages.unstarted import REASONS, Unstarted, started_first
+from actonce.messages.summary import advice_on
+from actonce.messages.unstarted import REASONS, Unstarted, find_first_execution
 from actonce.operate.discarding import BulkDiscard
 from actonce.operate.sending_back import BulkSendBack
 from actonce.stack.message_ids import message_reader
@@ -33,14 +33,14 @@ def entry(context: Context, request: ViewRequest) -> Response:
         raise Refused(sentence, 404, VIEW.path)
     first = None
     if found.is_conflict and found.message_id is not None:
-        first = started_first(context.stack, found.message_id)
+        first = find_first_execution(context.stack, found.message_id)
     advice = advice_on(context.stack, found, differs_beside=True)
     actions = VIEW.offered(context, [found], advice)
     return page(
         context,
         "unstarted_entry.html.j2",
         entry=found,
-        advice=advice.said,
+        advice=advice.text,
         actions=actions,
         commands=[_command(context, [found], action, "WHY") for action in actions],
         first=first,

@@ -14,7 +14,7 @@ ANOTHER_SINCE = "another dead letter of the message stands there now"
 """What to say where the letter is not the one that waits."""
 
 
-class DecisionEnd(StrEnum):
+class DecisionOutcome(StrEnum):
     """How a decision ended."""
 
     DECIDED = "decided"
@@ -23,7 +23,7 @@ class DecisionEnd(StrEnum):
     """The same decision had been accepted before."""
     CONTINUED = "continued"
     """The execution had failed and was redriven, or the message was sent again."""
-    OVER = "over"
+    SUPERSEDED = "superseded"
     """Nothing was decided: the letter waits no more, its message went on otherwise."""
     NOT_DECIDED = "not_decided"
     """Nothing was decided, and the letter stays: it cannot be decided so, or nothing waits."""
@@ -31,10 +31,10 @@ class DecisionEnd(StrEnum):
     @property
     def happened(self) -> bool:
         """The request was carried out, or will be, by itself or by the next decision."""
-        return self not in (DecisionEnd.OVER, DecisionEnd.NOT_DECIDED)
+        return self not in (DecisionOutcome.SUPERSEDED, DecisionOutcome.NOT_DECIDED)
 
 
-class Unsure(Failed):
+class DecisionUnconfirmed(Failed):
     """Whether the decision was made is unknown; made again, it changes nothing or is completed."""
 
 
@@ -43,7 +43,7 @@ def why_unsure(error: Exception) -> str | None:
 
     Behind a lock also where AWS refused SendMessage: the row was written before.
     """
-    if isinstance(error, Unsure):
+    if isinstance(error, DecisionUnconfirmed):
         return str(error)
     is_second_step = isinstance(error, ClientError) and error.operation_name == "SendMessage"
     if not (is_second_step or may_be_done(error)):
@@ -59,18 +59,18 @@ class Answer:
     """What became of a decision.
 
     Attributes:
-        said: one sentence or two for the person who asked.
+        text: one sentence or two for the person who asked.
         left_behind: how many letters of no more use could not be deleted.
     """
 
-    end: DecisionEnd
-    said: str
+    end: DecisionOutcome
+    text: str
     left_behind: int = 0
 
     @property
     def decided(self) -> bool:
         """This decision was accepted, just now."""
-        return self.end is DecisionEnd.DECIDED
+        return self.end is DecisionOutcome.DECIDED
 
 
 class Decider(Protocol):
@@ -86,12 +86,12 @@ class Decider(Protocol):
             ClientError: AWS could not be asked; as of other errors, see `why_unsure`.
         """
 
-    def retry_without_letter(self, name: str, held_elsewhere: int) -> Answer:
+    def retry_without_letter(self, name: str, in_flight_elsewhere: int) -> Answer:
         """Retry a message whose letter was not read, or whose execution has ended.
 
         Args:
             name: the message's id, or its execution's name.
-            held_elsewhere: how many letters another reader held.
+            in_flight_elsewhere: how many letters another reader held.
 
         Raises:
             Failed, ClientError: as `answer`.

@@ -9,15 +9,20 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages import history
-from actonce.messages.dead_letters import DeadLetter, is_of_last, none_seen
+from actonce.messages.dead_letters import DeadLetter, describe_missing_letter, is_of_last
 from actonce.messages.history import Execution
-from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionEnd, Unsure
-from actonce.operate.decisions.offered import AGAIN, Decision, why_not
+from actonce.operate.decisions.answers import (
+    ANOTHER_SINCE,
+    Answer,
+    DecisionOutcome,
+    DecisionUnconfirmed,
+)
+from actonce.operate.decisions.offered import RETRYING, Decision, why_not
 from actonce.stack.aws_errors import is_forbidden, may_be_done
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.histories.reading import read_events
-from actonce_core.histories.stays import DEAD_LETTER, Stay, dead_letter_stays
+from actonce_core.histories.stays import DEAD_LETTER, DecisionWait, decision_waits
 from actonce_core.records import timestamp
 
 _NOT_CARRIED_OUT = (DEAD_LETTER, history.TELL_DECISION)
@@ -45,35 +50,37 @@ class ByTaskToken:
         if refusal is None and self._send(letter.task_token):
             return self._accepted()
         if refusal is not None and self._decision != "retry":
-            return Answer(DecisionEnd.NOT_DECIDED, refusal)
+            return Answer(DecisionOutcome.NOT_DECIDED, refusal)
         execution = history.find_execution(self._stack, letter.execution_name, letter.execution_arn)
         if execution is not None:
             return self._unanswered(execution, letter, refusal)
         return Answer(
-            DecisionEnd.NOT_DECIDED,
+            DecisionOutcome.NOT_DECIDED,
             "Step Functions no longer has its execution, so no decision can be made. Find out by "
             "hand whether the effect happened. SQS deletes the dead letter 14 days after it was "
             "posted.",
         )
 
-    def retry_without_letter(self, name: str, held_elsewhere: int) -> Answer:
+    def retry_without_letter(self, name: str, in_flight_elsewhere: int) -> Answer:
         """See `Decider`."""
         execution = history.find_execution_of(self._stack, name)
         if execution is None:
-            raise Failed(f"{none_seen(name, held_elsewhere)}. It has no execution.")
+            raise Failed(
+                f"{describe_missing_letter(name, in_flight_elsewhere)}. It has no execution."
+            )
         events = read_events(self._stack.stepfunctions, execution.arn)
-        stays = dead_letter_stays(events)
+        waits = decision_waits(events)
         if execution.status != "RUNNING":
-            return self._ended(execution, stays, history.last_state(events))
-        if not stays or stays[-1].over:
-            return self._decided_before(stays)
-        failure = stays[-1].failure
+            return self._ended(execution, waits, history.last_state(events))
+        if not waits or waits[-1].over:
+            return self._decided_before(waits)
+        failure = waits[-1].failure
         refusal = self._why_not(str(failure.get("reason")), str(failure.get("cause")))
         if refusal is not None:
-            return Answer(DecisionEnd.NOT_DECIDED, refusal)
-        if self._send(stays[-1].task_token):  # which AWS's history has
+            return Answer(DecisionOutcome.NOT_DECIDED, refusal)
+        if self._send(waits[-1].task_token):  # which AWS's history has
             return self._accepted()
-        if held_elsewhere:
+        if in_flight_elsewhere:
             raise Failed(
                 "It waits for a decision, but its dead letter was not found just now. Give the "
                 "same command again."
@@ -100,64 +107,66 @@ class ByTaskToken:
         """The answer where the letter's token was not accepted, or not sent: its execution tells.
 
         Raises:
-            Unsure: its history does not tell yet.
+            DecisionUnconfirmed: its history does not tell yet.
         """
         events = read_events(self._stack.stepfunctions, execution.arn)
-        stays = dead_letter_stays(events)
+        waits = decision_waits(events)
         if execution.status != "RUNNING":
-            return self._ended(execution, stays, history.last_state(events))
+            return self._ended(execution, waits, history.last_state(events))
         if refusal is not None:
-            return Answer(DecisionEnd.NOT_DECIDED, refusal)
-        is_open = bool(stays) and not stays[-1].over
-        if _is_later(letter, stays) or (is_open and is_of_last(letter, stays)):
-            raise Unsure(
+            return Answer(DecisionOutcome.NOT_DECIDED, refusal)
+        is_open = bool(waits) and not waits[-1].over
+        if _is_later(letter, waits) or (is_open and is_of_last(letter, waits)):
+            raise DecisionUnconfirmed(
                 "A decision was taken a moment ago, perhaps this one, and the execution's history "
                 "does not show it yet. Look with actonce where before you do anything by hand."
             )
         if not is_open:
-            return self._decided_before(stays)
-        said = f"This one waits no more, for {ANOTHER_SINCE}. Look again."
-        return Answer(DecisionEnd.OVER, f"{said} {self._decided_before(stays[:-1]).said}")
+            return self._decided_before(waits)
+        text = f"This one waits no more, for {ANOTHER_SINCE}. Look again."
+        return Answer(DecisionOutcome.SUPERSEDED, f"{text} {self._decided_before(waits[:-1]).text}")
 
     def _accepted(self) -> Answer:
-        return Answer(DecisionEnd.DECIDED, f"Decided: {self._decision}.")
+        return Answer(DecisionOutcome.DECIDED, f"Decided: {self._decision}.")
 
-    def _ended(self, execution: Execution, stays: Sequence[Stay], state: str | None) -> Answer:
+    def _ended(
+        self, execution: Execution, waits: Sequence[DecisionWait], state: str | None
+    ) -> Answer:
         """Redrive an execution that has ended, if it can be; it entered `state` last."""
         end = f"its execution ended {execution.status} in {state or 'its first state'}"
         if execution.error:
             end += f" ({execution.error})"
         if execution.status == "SUCCEEDED" or execution.outcome == "rejected":
-            return self._decided_before(stays, f" {end[0].upper()}{end[1:]}.")
+            return self._decided_before(waits, f" {end[0].upper()}{end[1:]}.")
         undecided = f"Nobody had decided when {end}"
         then = (
             "ActOnce looks the effect up before it performs it, or posts the dead letter again if "
             "it had posted one"
         )
-        if stays and stays[-1].decision and state in _NOT_CARRIED_OUT:
-            undecided = f"It was decided ({stays[-1].decision['decision']}), and {end}"
+        if waits and waits[-1].decision and state in _NOT_CARRIED_OUT:
+            undecided = f"It was decided ({waits[-1].decision['decision']}), and {end}"
             then = "ActOnce carries out what was decided"
         if self._decision != "retry":
-            return Answer(DecisionEnd.NOT_DECIDED, f"{undecided}. Only retry continues it.")
+            return Answer(DecisionOutcome.NOT_DECIDED, f"{undecided}. Only retry continues it.")
         try:
             self._stack.stepfunctions.redrive_execution(executionArn=execution.arn)
         except ClientError as error:
             if may_be_done(error) or is_forbidden(error):
                 raise
             raise Failed(f"{undecided}. Step Functions does not redrive it: {error}") from error
-        return Answer(DecisionEnd.CONTINUED, f"{undecided}. It continues now: {then}.")
+        return Answer(DecisionOutcome.CONTINUED, f"{undecided}. It continues now: {then}.")
 
-    def _decided_before(self, stays: Sequence[Stay], since: str = "") -> Answer:
-        made = next((stay.decision for stay in reversed(stays) if stay.decision), None)
+    def _decided_before(self, waits: Sequence[DecisionWait], since: str = "") -> Answer:
+        made = next((wait.decision for wait in reversed(waits) if wait.decision), None)
         if made is None:
-            said = f"It does not wait for a decision, and nobody has made one.{since}"
-            return Answer(DecisionEnd.NOT_DECIDED, said)
+            text = f"It does not wait for a decision, and nobody has made one.{since}"
+            return Answer(DecisionOutcome.NOT_DECIDED, text)
         when = f" at {made['decided_at']}" if "decided_at" in made else ""
         by = f" by {made['decided_by']}" if "decided_by" in made else ""
-        told = f"the last decision was {made['decision']}{when}{by}.{since}"
+        last = f"the last decision was {made['decision']}{when}{by}.{since}"
         if made["decision"] == self._decision:
-            return Answer(DecisionEnd.ALREADY, f"It was already decided: {told}")
-        return Answer(DecisionEnd.OVER, f"It no longer waits for a decision: {told}")
+            return Answer(DecisionOutcome.ALREADY, f"It was already decided: {last}")
+        return Answer(DecisionOutcome.SUPERSEDED, f"It no longer waits for a decision: {last}")
 
     def _why_not(self, reason: str, cause: str) -> str | None:
         return why_not(self._stack, self._decision, reason, cause)
@@ -177,11 +186,11 @@ class ByTaskToken:
         return True
 
 
-def _is_later(letter: DeadLetter, stays: Sequence[Stay]) -> bool:
+def _is_later(letter: DeadLetter, waits: Sequence[DecisionWait]) -> bool:
     """Whether a history does not have the letter yet: it may lag behind by one or more."""
-    if not stays or letter.task_token in [stay.task_token for stay in stays]:
-        return not stays
-    last = stays[-1]
+    if not waits or letter.task_token in [wait.task_token for wait in waits]:
+        return not waits
+    last = waits[-1]
     return letter.posted_at > timestamp(last.answered_at or last.posted_at)
 
 
@@ -192,7 +201,7 @@ def _output(stack: Stack, decision: Decision, note: str) -> dict[str, Any]:
         "note": note,
         "decided_at": timestamp(datetime.now(UTC)),
     }
-    if decision in AGAIN:
+    if decision in RETRYING:
         output["version"] = _deployed_version(stack)
     with contextlib.suppress(ClientError, BotoCoreError, Failed):
         output["decided_by"] = stack.aws.client("sts").get_caller_identity()["Arn"]
@@ -216,11 +225,11 @@ def _deployed_version(stack: Stack) -> dict[str, Any]:
     answer = stack.aws.client("cloudformation").describe_stacks(StackName=stack.name)
     (described,) = answer["Stacks"]
     status = described["StackStatus"]
-    outputs = {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", [])}
     if "_COMPLETE" not in status or not outputs:  # also while it only cleans up after itself
         raise Failed(
-            f"The stack {stack.called!r} is {status}, and the message would be tried again with "
-            "the version that is deployed: say it again when the deployment has ended."
+            f"The stack {stack.display_name!r} is {status}, and the message would be tried again "
+            "with the version that is deployed: say it again when the deployment has ended."
         )
     now = Stack(stack.aws, stack.name, outputs)
     return {

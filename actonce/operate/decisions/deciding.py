@@ -7,22 +7,22 @@ from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from actonce.messages.arguments import command_to_decide
 from actonce.messages.dead_letters import (
     LETTER_CHARACTERS,
     DeadLetter,
     dead_letter,
-    letter_of,
-    none_seen,
+    describe_missing_letter,
+    find_letter,
 )
 from actonce.messages.history import find_execution
-from actonce.messages.message_summary import command_to_decide
 from actonce.operate.bulk import HELD, Bulk
 from actonce.operate.decisions.answers import (
     ANOTHER_SINCE,
     Answer,
     Decider,
-    DecisionEnd,
-    Unsure,
+    DecisionOutcome,
+    DecisionUnconfirmed,
     why_unsure,
 )
 from actonce.operate.decisions.by_task_token import ByTaskToken
@@ -65,22 +65,22 @@ def decide(
     Raises:
         WrongUse: this needs a letter, which the error shows; or it may be one of several.
         Failed: there is no such message, or this letter is not in the queue now.
-        Unsure: no answer says whether it was decided.
+        DecisionUnconfirmed: no answer says whether it was decided.
     """
     if letter is not None and len(letter) < LETTER_CHARACTERS:
         raise WrongUse(f"--letter {letter}: say {LETTER_CHARACTERS} characters of it at least.")
     by = decider(stack, decision, note)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        found = letter_of(queue, name, letter or "")
+        found = find_letter(queue, name, letter or "")
         try:
             if letter is not None and found is not None:
                 answer = by.answer(found)
             elif letter is not None:
-                raise Failed(HELD if queue.held_elsewhere else BulkDecision.gone)
+                raise Failed(HELD if queue.in_flight_elsewhere else BulkDecision.gone)
             elif decision == "retry" and (found is None or _has_ended(stack, found)):
-                answer = by.retry_without_letter(name, queue.held_elsewhere)
+                answer = by.retry_without_letter(name, queue.in_flight_elsewhere)
             elif found is None:
-                seen = none_seen(name, queue.held_elsewhere)
+                seen = describe_missing_letter(name, queue.in_flight_elsewhere)
                 raise WrongUse(f"{seen}, and without one that you were shown only retry decides.")
             else:
                 command = command_to_decide(stack.options, found, decision, note)
@@ -91,10 +91,10 @@ def decide(
         except Exception as error:
             if (why := why_unsure(error)) is None:
                 raise
-            raise Unsure(why) from error
-        if found is None or answer.end is DecisionEnd.NOT_DECIDED:
+            raise DecisionUnconfirmed(why) from error
+        if found is None or answer.end is DecisionOutcome.NOT_DECIDED:
             return answer
-        gone = [one for one in (found, *found.older) if is_closed(by, one)]
+        gone = [letter for letter in (found, *found.older) if is_closed(by, letter)]
         return _without_letters(answer, queue, gone)
 
 
@@ -114,16 +114,16 @@ def _without_letters(answer: Answer, queue: QueueReader, letters: Sequence[DeadL
     """Delete the letters; the answer also says if some are left."""
     left, why = 0, ""
     try:
-        left = len(queue.delete([one.queued for one in letters]))
+        left = len(queue.delete([letter.queued for letter in letters]))
     except (ClientError, BotoCoreError) as error:
         left, why = len(letters), f" ({error})"
     if not left:
         return answer
-    said = (
-        f"{answer.said} Its dead letter could not be deleted{why}: it is still in the queue, and "
+    text = (
+        f"{answer.text} Its dead letter could not be deleted{why}: it is still in the queue, and "
         "counted as waiting, until you give the same command again."
     )
-    return replace(answer, said=said, left_behind=left)
+    return replace(answer, text=text, left_behind=left)
 
 
 _DECIDED: Final[Mapping[Decision, str]] = {
@@ -161,7 +161,7 @@ class BulkDecision(Bulk[DeadLetter]):
 
     def word(self, end: str) -> str:
         """See `Bulk.word`; what was decided, where it was."""
-        return _DECIDED[self.decision] if end == DecisionEnd.DECIDED else super().word(end)
+        return _DECIDED[self.decision] if end == DecisionOutcome.DECIDED else super().word(end)
 
     def _queue(self) -> str:
         return self.stack.dead_letter_queue
@@ -172,7 +172,7 @@ class BulkDecision(Bulk[DeadLetter]):
             if letter is None:
                 continue  # it was a letter when it was listed, and SQS changes none
             if letter.entry not in self._ends:
-                yield queued, self._older_goes(letter)
+                yield queued, self._deletes_older(letter)
             elif self._rate_limiter.wait():
                 yield queued, self._decided(letter)
             else:
@@ -183,10 +183,10 @@ class BulkDecision(Bulk[DeadLetter]):
         answer = self._tried(letter.entry, lambda: self._by.answer(letter))
         if answer is None:
             return False
-        self._end(letter.entry, answer.end, answer.said, happened=answer.end.happened)
-        return answer.end is not DecisionEnd.NOT_DECIDED and is_closed(self._by, letter)
+        self._end(letter.entry, answer.end, answer.text, happened=answer.end.happened)
+        return answer.end is not DecisionOutcome.NOT_DECIDED and is_closed(self._by, letter)
 
-    def _older_goes(self, letter: DeadLetter) -> bool:
+    def _deletes_older(self, letter: DeadLetter) -> bool:
         """Whether to delete another letter of a message; it was not shown, so nobody decides it."""
         shown = self._listed[letter.entry]
         refusal = why_not(self.stack, self.decision, shown.reason, shown.cause)

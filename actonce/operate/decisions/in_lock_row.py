@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from actonce.messages.dead_letters import DeadLetter, none_seen
-from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionEnd
-from actonce.operate.decisions.offered import AGAIN, Decision, why_not
+from actonce.messages.dead_letters import DeadLetter, describe_missing_letter
+from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionOutcome
+from actonce.operate.decisions.offered import RETRYING, Decision, why_not
 from actonce.operate.sending_back import attributes_again
 from actonce.queues.sending import for_fifo
 from actonce.stack.clients import Stack
@@ -35,30 +35,30 @@ class InLockRow:
         """See `Decider`."""
         refusal = self._refusal(letter)
         if refusal is not None:
-            return Answer(DecisionEnd.NOT_DECIDED, refusal)
+            return Answer(DecisionOutcome.NOT_DECIDED, refusal)
         if self._is_decided(letter):
-            return Answer(DecisionEnd.DECIDED, f"Decided: {self._decision}.")
+            return Answer(DecisionOutcome.DECIDED, f"Decided: {self._decision}.")
         row = self._row(letter.message_id)
         if row is None:
-            said = (
+            text = (
                 "Its row is no longer in the table. Find out by hand whether the effect happened."
             )
-            return Answer(DecisionEnd.NOT_DECIDED, said)
+            return Answer(DecisionOutcome.NOT_DECIDED, text)
         if row["status"] == COMPLETE:
             return self._is_done(row.get("outcome"))
-        if self._decision in AGAIN:
+        if self._decision in RETRYING:
             self._send_anew(letter)
-            said = "No consumer has completed it, so ActOnce sent it again."
-            return Answer(DecisionEnd.CONTINUED, said)
+            text = "No consumer has completed it, so ActOnce sent it again."
+            return Answer(DecisionOutcome.CONTINUED, text)
         return Answer(
-            DecisionEnd.NOT_DECIDED,
+            DecisionOutcome.NOT_DECIDED,
             "A consumer began it and has not completed it, so it does not wait for a decision yet. "
             "retry sends it again.",
         )
 
-    def retry_without_letter(self, name: str, held_elsewhere: int) -> Answer:
+    def retry_without_letter(self, name: str, in_flight_elsewhere: int) -> Answer:
         """See `Decider`. Only the letter has the message, so nothing can be done."""
-        raise Failed(f"{none_seen(name, held_elsewhere)}.")
+        raise Failed(f"{describe_missing_letter(name, in_flight_elsewhere)}.")
 
     def is_closed(self, letter: DeadLetter) -> bool:
         """See `Decider`. Until the row is complete, the attempt that posted may complete it."""
@@ -78,14 +78,14 @@ class InLockRow:
             self._note,
             nothing_happened=self._decision == "perform" or letter.nothing_happened,
         )
-        if decided and self._decision in AGAIN:
+        if decided and self._decision in RETRYING:
             self._send_anew(letter)
         return decided
 
     def _refusal(self, letter: DeadLetter) -> str | None:
         """Why this decision is not possible on a letter; None: it is."""
         # What is freed and not sent would be taken by nobody.
-        if self._decision in AGAIN and self._sendable(letter) is None:
+        if self._decision in RETRYING and self._sendable(letter) is None:
             return (
                 "It cannot be sent again: its dead letter does not contain the message, or the "
                 "message has no room for the id that SQS gave it."
@@ -94,12 +94,12 @@ class InLockRow:
 
     def _is_done(self, outcome: str | None) -> Answer:
         if outcome is not None and outcome == _OUTCOMES.get(self._decision):
-            return Answer(DecisionEnd.ALREADY, f"It was already decided: {self._decision}.")
+            return Answer(DecisionOutcome.ALREADY, f"It was already decided: {self._decision}.")
         if outcome == Outcome.DEAD_LETTER:
-            said = f"This dead letter no longer waits for a decision: {ANOTHER_SINCE}. Look again."
-            return Answer(DecisionEnd.OVER, said)
-        said = f"It no longer waits for a decision: its row says {outcome}."
-        return Answer(DecisionEnd.OVER, said)
+            text = f"This dead letter no longer waits for a decision: {ANOTHER_SINCE}. Look again."
+            return Answer(DecisionOutcome.SUPERSEDED, text)
+        text = f"It no longer waits for a decision: its row says {outcome}."
+        return Answer(DecisionOutcome.SUPERSEDED, text)
 
     def _row(self, message_id: str) -> dict[str, str] | None:
         row = self._stack.dynamodb.get_item(

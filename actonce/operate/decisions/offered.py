@@ -2,29 +2,29 @@
 
 from typing import Literal, get_args
 
-from actonce.messages.dead_letters import NOTHING_HAPPENED
-from actonce.messages.history import nothing_looks_up
+from actonce.messages.history import has_no_find_function
 from actonce.stack.clients import Stack
+from actonce_core.reason import NOTHING_HAPPENED, DeadLetterReason
 
 Decision = Literal["retry", "perform", "resolve", "reject"]
 """`perform` takes a person's word that the effect did not happen, without a look-up; `retry` looks
 first wherever the outcome is unknown."""
 
-AGAIN: tuple[Decision, ...] = ("retry", "perform")
+RETRYING: tuple[Decision, ...] = ("retry", "perform")
 """The decisions that try again."""
 
-_IN_VAIN = (
+_NEEDS_FIND_FUNCTION = (
     "No function can look it up (FindFunctionArn is not set), so a retry would end as the same "
     "dead letter. Find out by hand whether it happened: if it did not, decide perform; if it did, "
     "resolve. Note how you know."
 )
-_LOOKS = (
-    "Each look-up of it gave an answer, so it wants nobody's word: decide retry, which looks "
-    "first, and performs it only if it is not found."
+_USE_RETRY_AND_LOOK = (
+    "Each look-up of it gave an answer, so it needs no one to confirm it: decide retry, which "
+    "looks first, and performs it only if it is not found."
 )
-_NOBODYS_WORD = (
-    "That it did not happen is known, and wants nobody's word: decide retry, which performs it "
-    "without a look-up."
+_USE_RETRY = (
+    "That it did not happen is known, and needs no one to confirm it: decide retry, which performs "
+    "it without a look-up."
 )
 
 
@@ -38,16 +38,17 @@ def why_not(stack: Stack, decision: str, reason: str, cause: str) -> str | None:
             retry uses the function that the stack names now.
     """
     if decision == "perform" and reason in NOTHING_HAPPENED:
-        return _NOBODYS_WORD
+        return _USE_RETRY
     looks = stack.find_function is not None or stack.ledger_table is not None
-    if decision == "perform" and reason == "rounds_used_up" and looks:
-        return _LOOKS
-    was_unnamed = reason == "outcome_unknown" and nothing_looks_up(cause)
+    if decision == "perform" and reason == DeadLetterReason.ROUNDS_USED_UP and looks:
+        return _USE_RETRY_AND_LOOK
+    was_unnamed = reason == DeadLetterReason.OUTCOME_UNKNOWN and has_no_find_function(cause)
     if decision == "retry" and was_unnamed and stack.find_function is None:
-        return _IN_VAIN
+        return _NEEDS_FIND_FUNCTION
     return None
 
 
 def decisions_on(stack: Stack, reason: str, cause: str) -> list[Decision]:
     """The decisions that are possible on a dead letter."""
-    return [one for one in get_args(Decision) if why_not(stack, one, reason, cause) is None]
+    decisions: tuple[Decision, ...] = get_args(Decision)
+    return [each for each in decisions if why_not(stack, each, reason, cause) is None]

@@ -23,8 +23,8 @@ Record = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Stay:
-    """A stay in the state DeadLetter, from the post to the decision or the time-out.
+class DecisionWait:
+    """A wait in the state DeadLetter, from the post to the decision or the time-out.
 
     Attributes:
         failure: `reason`, `error`, `cause`, `rounds`.
@@ -52,9 +52,9 @@ class Stay:
         }
 
 
-def dead_letter_stays(events: Sequence[Event]) -> list[Stay]:
+def decision_waits(events: Sequence[Event]) -> list[DecisionWait]:
     """Every dead letter that the execution posted, in order."""
-    stays: list[Stay] = []
+    waits: list[DecisionWait] = []
     answer: dict[str, Any] = {}
     inside = False
     for event in events:
@@ -65,9 +65,9 @@ def dead_letter_stays(events: Sequence[Event]) -> list[Stay]:
             if inside:
                 given = json_object(detail.get("input"))
                 failure = given.get("failure") or {}
-                stays.append(Stay(at, {**failure, "rounds": given.get("rounds")}))
-        elif kind == "ExecutionRedriven" and stays and stays[-1].over and not stays[-1].decision:
-            stays.append(Stay(at, stays[-1].failure))
+                waits.append(DecisionWait(at, {**failure, "rounds": given.get("rounds")}))
+        elif kind == "ExecutionRedriven" and waits and waits[-1].over and not waits[-1].decision:
+            waits.append(DecisionWait(at, waits[-1].failure))
             inside = True
         elif not inside:
             continue
@@ -75,22 +75,22 @@ def dead_letter_stays(events: Sequence[Event]) -> list[Stay]:
             body = json_object(detail.get("parameters")).get("MessageBody")
             # The history has the body as text, or as the object that it was made from.
             posted = body if isinstance(body, dict) else json_object(body)
-            stays[-1].task_token = posted.get("task_token")
+            waits[-1].task_token = posted.get("task_token")
         elif kind == "TaskSucceeded":
             answer = json_object(detail.get("output"))
         elif kind.endswith("StateExited"):
-            stays[-1].decision, stays[-1].answered_at = decision_of(detail, answer), at
-            stays[-1].over, inside = True, False
+            waits[-1].decision, waits[-1].answered_at = decision_of(detail, answer), at
+            waits[-1].over, inside = True, False
         elif kind.startswith("Execution"):
-            stays[-1].over, inside = True, False
-    return stays
+            waits[-1].over, inside = True, False
+    return waits
 
 
 def decision_of(exited: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The decision that ended a stay in DeadLetter.
+    """The decision that ended a wait in DeadLetter.
 
     Args:
-        exited: details of the event at the end of the stay.
+        exited: details of the event at the end of the wait.
         answer: the task's answer.
     """
     output = json_object(exited.get("output"))
@@ -103,31 +103,31 @@ def dead_letter_records(name: str, events: Sequence[Event]) -> list[Record]:
     """An execution's lines of the `dead_letters` stream, in order; `events`: its whole history."""
     message_id = message_id_of(events)
     lines: list[Record] = []
-    for stay in dead_letter_stays(events):
+    for wait in decision_waits(events):
         line = {
             "stream": "dead_letters",
             "version": VERSION,
-            "at": timestamp(stay.posted_at),
+            "at": timestamp(wait.posted_at),
             "message_id": message_id,
             "execution_name": name,
             "event": "posted",
-            "reason": stay.failure.get("reason"),
-            "error": stay.failure.get("error"),
+            "reason": wait.failure.get("reason"),
+            "error": wait.failure.get("error"),
             "decision": None,
             "note": None,
             "decided_by": None,
         }
         lines.append(line)
         # Any other answer decides nothing, and the letter is posted anew.
-        if stay.answered_at is not None and stay.decision.get("decision") in DECISIONS:
+        if wait.answered_at is not None and wait.decision.get("decision") in DECISIONS:
             lines.append(
                 line
                 | {
-                    "at": timestamp(stay.answered_at),
+                    "at": timestamp(wait.answered_at),
                     "event": "decided",
-                    "decision": stay.decision["decision"],
-                    "note": stay.decision.get("note") or None,
-                    "decided_by": stay.decision.get("decided_by"),
+                    "decision": wait.decision["decision"],
+                    "note": wait.decision.get("note") or None,
+                    "decided_by": wait.decision.get("decided_by"),
                 }
             )
     return lines

@@ -30,7 +30,7 @@ from actonce_core.locking.locks import (
 )
 from actonce_core.locking.posting import DeadLetterQueue, dead_letter
 from actonce_core.message import Message, MessageReader, Refusal, conflict
-from actonce_core.reason import Reason
+from actonce_core.reason import DeadLetterReason, Reason
 from actonce_core.start import DeliveryResult, Start
 from actonce_core.unstarted import UnstartedQueue
 
@@ -94,15 +94,16 @@ class Consumer:
             )
             return None
         except Rejected as error:
-            reason, last = "rejected", error
+            reason, last = DeadLetterReason.REJECTED, error
         except _RoundsUsedUp as error:
-            reason, last = "rounds_used_up", error
+            reason, last = DeadLetterReason.ROUNDS_USED_UP, error
         except (NotPerformed, _CannotFind) as error:
-            nothing_happened = isinstance(error, NotPerformed)
+            reason, last = DeadLetterReason.OUTCOME_UNKNOWN, error
+            if nothing_happened := isinstance(error, NotPerformed):
+                reason = DeadLetterReason.NOT_PERFORMED
             if attempt.given_back < self.max_retries:
                 self.locks.release_processing_lock(attempt, nothing_happened=nothing_happened)
                 raise
-            reason, last = "not_performed" if nothing_happened else "outcome_unknown", error
         # Posted first: after a crash in between it is posted again, but never lost.
         now = self.locks.host.clock()
         letter = dead_letter(delivery, message, attempt, reason, last, now)

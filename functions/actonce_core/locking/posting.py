@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from actonce_core.delivery import Delivery
 from actonce_core.locking.locks import Attempt
 from actonce_core.message import Message
+from actonce_core.reason import DeadLetterReason
 from actonce_core.records import timestamp
 from actonce_core.unstarted import LARGEST_MESSAGE
 
@@ -21,7 +22,7 @@ def dead_letter(  # noqa: PLR0913 - its parts
     delivery: Delivery,
     message: Message,
     attempt: Attempt,
-    reason: str,
+    reason: DeadLetterReason,
     error: Exception,
     at: datetime,
 ) -> dict[str, Any]:
@@ -29,7 +30,6 @@ def dead_letter(  # noqa: PLR0913 - its parts
 
     It has no task token to answer. A decision is written to the message's row (`ledger_message_id`)
     if this attempt still owns that; to be tried again, the message is sent anew, as `source` says.
-    `reason`: `rejected`, `not_performed`, `rounds_used_up` or `outcome_unknown`.
     """
     return {
         "version": VERSION,
