@@ -32,6 +32,9 @@ STATUS_SECONDS: Final = 60.0
 """For which the stack's status and the stopped executions are kept. About a dozen calls, and three;
 and one, once, for each execution that has failed."""
 
+LONGEST_READING: Final = 600.0
+"""Seconds for which a job waits for a queue to be read."""
+
 LOGS_KEPT: Final = 64
 """Messages whose deliveries, which are slow to read from the log, are kept."""
 
@@ -95,8 +98,9 @@ class Context:
         self._scan_waits = scan_waits
         self.has_rows = stack.ledger_table is not None
         """Whether a ledger or a lease stands in the state machine's place."""
-        self.letters = QueueCache(self._read_letters)
-        self.unstarted = QueueCache(self._read_unstarted)
+        self.jobs = Jobs(self._before_a_job, self._after_a_job)
+        self.letters = QueueCache(self._read_letters, self.jobs.is_busy)
+        self.unstarted = QueueCache(self._read_unstarted, self.jobs.is_busy)
         self.queues: Mapping[QueueName, QueueCache[Any]] = {
             "dead-letters": self.letters,
             "unstarted": self.unstarted,
@@ -109,7 +113,6 @@ class Context:
         self.is_replaced = Cache(stack.is_replaced, COUNTS_SECONDS)
         self.with_log: Newest[str, tuple[datetime, Story]] = Newest(LOGS_KEPT)
         self.stopped = Cache(self._stopped, STATUS_SECONDS)
-        self.jobs = Jobs(self._after_a_job)
         self.templates = environment(
             {"stack": stack, "read_only": read_only, "has_rows": self.has_rows}
         )
@@ -124,6 +127,11 @@ class Context:
         state, count = self.queues[name].refresh(seconds), self.count(name)
         is_sure = state.is_sure(count) and not self.is_replaced.get().value
         return {"path": f"/{name}", "state": state, "count": count, "is_sure": is_sure}
+
+    def _before_a_job(self) -> None:
+        """What a reading holds, a job would wait for, and not for long enough."""
+        for queue in self.queues.values():
+            queue.wait(LONGEST_READING)
 
     def _after_a_job(self) -> None:
         for queue in self.queues.values():

@@ -66,14 +66,14 @@ class Job:
     task: Bulk[Any]
     began: datetime
     run: Future[None]
-    is_stopped: bool = False
+    stopped: threading.Event
 
     @property
     def state(self) -> State:
         """How far it is."""
         if self.run.done():
             return "ended"
-        if self.is_stopped:
+        if self.stopped.is_set():
             return "stopping"
         return "running" if self.run.running() else "waiting"
 
@@ -92,12 +92,13 @@ class Jobs:
     """All jobs, and the thread that runs them.
 
     Args:
+        before: called before each, in the jobs' thread.
         after: called after each that has begun, in that thread, before it counts as over: whoever
             sees it over can rely on what `after` has begun.
     """
 
-    def __init__(self, after: Callable[[], None]) -> None:
-        self._after = after
+    def __init__(self, before: Callable[[], None], after: Callable[[], None]) -> None:
+        self._before, self._after = before, after
         self._lock = threading.Lock()
         self._jobs: dict[int, Job] = {}
         self._next = 1
@@ -112,14 +113,19 @@ class Jobs:
         with self._lock:
             if known := self.begun_with(key):
                 return known
-            run = self._thread.submit(self._run, task)
-            job = Job(self._next, key, title, command, total, task, datetime.now(UTC), run)
+            began, stopped = datetime.now(UTC), threading.Event()
+            run = self._thread.submit(self._run, task, stopped)
+            job = Job(self._next, key, title, command, total, task, began, run, stopped)
             self._jobs[job.number] = job
             self._next += 1
             over = [job for job in self._jobs.values() if job.run.done()]
             for old in over[: max(0, len(self._jobs) - KEPT)]:
                 del self._jobs[old.number]
         return job
+
+    def is_busy(self) -> bool:
+        """Whether one is under way."""
+        return any(job.run.running() for job in self.all())
 
     def get(self, number: int) -> Job | None:
         """The job of that number; None: there is none, or it is forgotten."""
@@ -131,7 +137,7 @@ class Jobs:
 
     def stop(self, job: Job) -> None:
         """Stop it; it finishes what it has begun, and leaves the rest as it was."""
-        job.is_stopped = True
+        job.stopped.set()
         job.run.cancel()
         job.task.stop()
 
@@ -145,8 +151,10 @@ class Jobs:
         with contextlib.suppress(TimeoutError):
             self._thread.submit(bool).result(seconds)  # it comes after them
 
-    def _run(self, task: Bulk[Any]) -> None:
+    def _run(self, task: Bulk[Any], stopped: threading.Event) -> None:
+        self._before()
         try:
-            task.run()
+            if not stopped.is_set():
+                task.run()
         finally:
             self._after()

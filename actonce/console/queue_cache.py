@@ -28,6 +28,10 @@ FRESH_SECONDS: Final = 10.0
 PAUSE: Final = 2
 """Times as long as a reading took, the queue is not read again."""
 
+QUICK: Final = 5.0
+"""Seconds; a queue that took longer to read is not read while a job receives of it. What a reading
+holds, the job waits for, though not for ever."""
+
 OLD: Final = timedelta(seconds=60)
 """A listing of that age is not shown as what the queue has now."""
 
@@ -105,6 +109,7 @@ class QueueCache(Generic[E]):
 
     Args:
         read: reads the whole queue; now and then it calls its argument with how many it has read.
+        is_busy: whether a job is under way.
         clock: seconds, like `time.monotonic`.
 
     Attributes:
@@ -115,15 +120,16 @@ class QueueCache(Generic[E]):
     def __init__(
         self,
         read: Callable[[Callable[[int], None]], Listing[E]],
+        is_busy: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.state: QueueState[E] = QueueState(Listing([], 0))
         self.forms: Newest[str, Shown] = Newest(KEPT)
-        self._read, self._clock = read, clock
+        self._read, self._is_busy, self._clock = read, is_busy, clock
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="queue scan")
         self._readings = 0  # that were begun, or are to begin
-        self._due = clock()
+        self._due, self._took = clock(), 0.0
 
     def open_form(self, shown: Shown) -> str:
         """The key of a new form."""
@@ -140,7 +146,8 @@ class QueueCache(Generic[E]):
 
     def refresh(self, seconds: float) -> QueueState[E]:
         """What is known, once the queue was read, if that is due, but after `seconds` at most."""
-        if self._clock() >= self._due:
+        may = self._took <= QUICK or not self._is_busy()
+        if may and self._clock() >= self._due:
             self.scan()
         self.wait(seconds)
         return self.state
@@ -171,7 +178,8 @@ class QueueCache(Generic[E]):
             known = {"error": error_text(error)}
         with self._lock:
             now = self._clock()
-            self._due = now + max(FRESH_SECONDS, PAUSE * (now - began))
+            self._took = now - began
+            self._due = now + max(FRESH_SECONDS, PAUSE * self._took)
             self._readings -= 1
             self.state = replace(self.state, **known, reading=0 if self._readings else None)
 

@@ -11,6 +11,7 @@ from actonce.console.queue_cache import (
     FRESH_SECONDS,
     KEPT,
     PAUSE,
+    QUICK,
     QueueCache,
     QueueState,
     Shown,
@@ -78,11 +79,32 @@ def test_a_queue_is_read_again_while_somebody_looks_and_a_third_of_the_time_at_m
             raise answer
         return answer
 
-    queue = QueueCache(read, lambda: clock[0])
+    queue = QueueCache(read, clock=lambda: clock[0])
     for clock[0], expected in looks:
         for _ in range(3):  # tabs
             queue.refresh(30)
         assert len(readings) == expected, readings
+
+
+@pytest.mark.parametrize(("took", "readings"), [(QUICK, 2), (QUICK + 1, 1)])
+def test_while_a_job_receives_of_a_queue_it_is_read_only_where_that_is_quick(
+    took: float, readings: int
+) -> None:
+    clock, busy, begun = [0.0], [False], []
+
+    def read(_: Tell) -> Listing[str]:
+        begun.append(clock[0])
+        clock[0] += took
+        return ONE
+
+    queue = QueueCache(read, lambda: busy[0], lambda: clock[0])
+    queue.refresh(30)
+    busy[0], clock[0] = True, 60.0
+    queue.refresh(30)
+    assert len(begun) == readings
+    busy[0], clock[0] = False, 120.0
+    queue.refresh(30)
+    assert len(begun) == readings + 1
 
 
 def test_a_form_asks_about_what_it_showed_until_it_is_sent_or_too_many_are_open() -> None:
