@@ -5,7 +5,7 @@ import dataclasses
 import html
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,21 +104,18 @@ class Client:
     def ask(
         self, method: str, path: str, headers: dict[str, str], query: str, body: bytes
     ) -> Answer:
-        return asyncio.run(self._ask(method, path, headers, query, body))
+        return asyncio.run(self.ask_async(method, path, headers, query, body))
 
-    def get_all(self, paths: Sequence[str]) -> list[Answer]:
-        """Ask for all of them at the same time."""
-
-        async def all_of_them() -> list[Answer]:
-            return await asyncio.gather(*(self._ask("GET", path, {}, "", b"") for path in paths))
-
-        return asyncio.run(all_of_them())
-
-    async def _ask(
-        self, method: str, path: str, headers: dict[str, str], query: str, body: bytes
+    async def ask_async(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        query: str = "",
+        body: bytes = b"",
     ) -> Answer:
         usual = {"host": HOST, "cookie": f"{COOKIE}={TOKEN}"}
-        told = {name: value for name, value in (usual | headers).items() if value}
+        told = {name: value for name, value in (usual | dict(headers or {})).items() if value}
         path, _, rest = path.partition("?")
         scope = {
             "type": "http",
