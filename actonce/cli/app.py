@@ -71,7 +71,7 @@ COMMANDS = {
     "collect": Command("collect:collect", "Write the records of a day, for actonce audit."),
     "backfill": Command(
         "backfill:backfill",
-        "Write the distinct messages of an archive into a file to send.",
+        "Write the distinct messages of an archive into a folder to send.",
         extra="pipeline",
     ),
     "demo": Command(

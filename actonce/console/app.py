@@ -1,19 +1,18 @@
 """The console's addresses, and the answer where a view fails."""
 
-import asyncio
 import contextlib
 import traceback
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Final
-from urllib.parse import parse_qs
+from typing import Any, Final
 
+import anyio
+from anyio.to_thread import run_sync
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -77,76 +76,80 @@ def app(context: Context, token: str, port: int) -> ASGIApp:
     the clients refuse the call (`read_only`).
     """
     posts = {"/scan": first.scan} | ({} if context.read_only else _CHANGES)
-    asking = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="views")
-    routes: list[Route | Mount] = [
-        Route(path, partial(_answer, context, asking, view), methods=[method])
-        for method, views in (("GET", _SHOWS), ("POST", posts))
-        for path, view in views.items()
-    ]
-    routes.append(Mount("/static", StaticFiles(directory=_STATIC)))
+    calling_aws = anyio.CapacityLimiter(MOST_AT_ONCE)
+
+    async def answer(view: View, request: Request) -> Response:
+        query = request.url.query
+        if request.method == "POST":
+            query = (await request.body()).decode("utf-8", "replace")
+        # What the path says comes last, and wins.
+        fields = [*QueryParams(query).multi_items(), *request.path_params.items()]
+        of_view = ViewRequest(QueryParams(fields), "hx-request" in request.headers)
+        if view in _AT_HAND:
+            return await run_sync(view, context, of_view)
+        with anyio.fail_after(LONGEST_SECONDS):
+            run = partial(run_sync, limiter=calling_aws, abandon_on_cancel=True)
+            return await run(view, context, of_view)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         context.letters.scan()
         context.unstarted.scan()
         yield
-        asking.shutdown(wait=False, cancel_futures=True)
         context.jobs.stop_all()
-        await run_in_threadpool(context.jobs.wait, _LAST_SECONDS)
+        await run_sync(context.jobs.wait, _LAST_SECONDS)
 
-    not_found = {HTTPException: partial(_no_such, context)}
-    starlette = Starlette(routes=routes, lifespan=lifespan, exception_handlers=not_found)
+    routes: list[Route | Mount] = [
+        Route(path, partial(answer, view), methods=[method])
+        for method, views in (("GET", _SHOWS), ("POST", posts))
+        for path, view in views.items()
+    ]
+    routes.append(Mount("/static", StaticFiles(directory=_STATIC)))
+    starlette = Starlette(routes=routes, lifespan=lifespan, exception_handlers=_handlers(context))
     return Access(starlette, token, port)
 
 
-async def _answer(context: Context, asking: Executor, view: View, request: Request) -> Response:
-    """What a view answers; if it fails, one sentence stands where the view would.
+def _handlers(context: Context) -> dict[Any, Callable[[Request, Any], Response]]:
+    """What answers in a view's stead, by what it raised: one sentence stands where it would."""
+    failed = partial(_failed, context)
 
-    Args:
-        context: handed to the view.
-        asking: runs views that call AWS.
-        view: the view.
-        request: the browser's.
-    """
-    query = request.url.query
-    if request.method == "POST":
-        try:
-            query = (await request.body()).decode("utf-8", "replace")
-        except ClientDisconnect:
-            return Response()  # nobody is there to get it
-    fields = parse_qs(query, keep_blank_values=True)
-    fields |= {name: [text] for name, text in request.path_params.items()}
-    of_view = ViewRequest(fields, "hx-request" in request.headers)
-    back = None
-    try:
-        if view in _AT_HAND:
-            return await run_in_threadpool(view, context, of_view)
-        answer = asyncio.get_running_loop().run_in_executor(asking, view, context, of_view)
-        return await asyncio.wait_for(answer, LONGEST_SECONDS)
-    except TimeoutError:
-        status = 504
+    def no_such(request: Request, error: HTTPException) -> Response:
+        if context.read_only and request.method != "GET":
+            sentence = "This console was started with --read-only: nothing is changed by it."
+            return failed(request, 403, sentence)
+        return failed(request, error.status_code, "There is no such page in this console.")
+
+    def timed_out(request: Request, _: TimeoutError) -> Response:
         sentence = (
             f"AWS has not answered for {LONGEST_SECONDS:.0f} s: look again. What was asked for may "
             "still be begun."
         )
-    except Refused as refused:
-        status, sentence, back = refused.status, str(refused), refused.back
-    except WrongUse as error:
-        status, sentence = 422, str(error)
-    except (Failed, ClientError, BotoCoreError, ResponseParserError) as error:
-        status, sentence = 502, error_text(error)
-    except Exception as error:  # noqa: BLE001 - the other views go on
+        return failed(request, 504, sentence)
+
+    def broken(request: Request, error: Exception) -> Response:
         traceback.print_exception(error)
-        status = 500
         sentence = (
-            f"This view has failed ({type(error).__name__}); what happened is told in the terminal "
+            f"This view has failed ({type(error).__name__}); what happened stands in the terminal "
             "in which the console was started."
         )
-    return _failed(context, request, sentence, status, back)
+        return failed(request, 500, sentence)
+
+    return {
+        HTTPException: no_such,
+        Refused: lambda request, error: failed(request, error.status, str(error), error.back),
+        WrongUse: lambda request, error: failed(request, 422, str(error)),
+        **dict.fromkeys(
+            (Failed, ClientError, BotoCoreError, ResponseParserError),
+            lambda request, error: failed(request, 502, error_text(error)),
+        ),
+        TimeoutError: timed_out,
+        ClientDisconnect: lambda *_: Response(),  # nobody is there to get it
+        Exception: broken,
+    }
 
 
 def _failed(
-    context: Context, request: Request, sentence: str, status: int, back: str | None = None
+    context: Context, request: Request, status: int, sentence: str, back: str | None = None
 ) -> Response:
     if "hx-request" in request.headers:  # whatever was typed stays where it is
         return page(context, "problem.html.j2", code=status, sentence=sentence)
@@ -154,11 +157,3 @@ def _failed(
         query = f"?{request.url.query}" if request.url.query else ""
         back = "/" + request.url.path.lstrip("/\\") + query  # //other.example is another host
     return page(context, "error.html.j2", code=status, sentence=sentence, back=back or "/")
-
-
-async def _no_such(context: Context, request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    if context.read_only and request.method != "GET":
-        sentence = "This console was started with --read-only: nothing is changed by it."
-        return _failed(context, request, sentence, 403)
-    return _failed(context, request, "There is no such page in this console.", status)

@@ -1,21 +1,20 @@
 """What all views of the console share."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from actonce.console.cache import Cache
 from actonce.console.jobs import Jobs
-from actonce.console.queue_cache import QueueCache, QueueState
+from actonce.console.queue_cache import QueueCache
 from actonce.console.read_only import make_clients
 from actonce.console.templating import environment
 from actonce.messages.dead_letters import DeadLetter, list_dead_letters
 from actonce.messages.filters import EntryFilter, Listing
 from actonce.messages.newest import Newest
 from actonce.messages.own_effects import EffectStore
-from actonce.messages.recent import EndedMessages, Recent, page
+from actonce.messages.recent import EndedMessages, Page, page
 from actonce.messages.states import BROKEN_OFF, REDRIVEN_FOR
 from actonce.messages.unstarted import Unstarted, list_unstarted
 from actonce.operate.status import status
@@ -33,16 +32,17 @@ STATUS_SECONDS: Final = 60.0
 """For which the stack's status and the stopped executions are kept. About a dozen calls, and three;
 and one, once, for each execution that has failed."""
 
+LONGEST_READING: Final = 600.0
+"""Seconds for which a job waits for a queue to be read."""
+
 LOGS_KEPT: Final = 64
 """Messages whose deliveries, which are slow to read from the log, are kept."""
 
 MOST_STOPPED: Final = 50
 """Executions that are looked at, of each status of a stopped one."""
 
-QueueName = Literal["dead_letters", "unstarted"]
-"""A queue that the console reads."""
-
-QUEUES: Final[tuple[QueueName, ...]] = ("dead_letters", "unstarted")
+QueueName = Literal["dead-letters", "unstarted"]
+"""A queue that the console reads, as its address calls it."""
 
 REPLACED: Final = (
     "the stack that this console was started for was deleted or replaced. Start actonce console "
@@ -51,19 +51,6 @@ REPLACED: Final = (
 """What to say where `Context.is_replaced`; no decision is taken then."""
 
 _EVERYTHING: Final = EntryFilter({})
-
-
-@dataclass(frozen=True, slots=True)
-class StoppedMessages:
-    """Messages whose executions ended undecided, as far as is known: a retry continues them.
-
-    Attributes:
-        messages: the first that began comes first.
-        is_whole: False: of some status only the newest `MOST_STOPPED` were looked at.
-    """
-
-    messages: list[Recent]
-    is_whole: bool
 
 
 class Context:
@@ -83,9 +70,11 @@ class Context:
     Attributes:
         letters: what lies in DeadLetterQueue, and its forms.
         unstarted: what lies in UnstartedQueue.
+        queues: both.
         is_replaced: whether the stack was deleted or replaced since.
         counts: messages of each queue, in flight or not.
-        stopped: see `StoppedMessages`.
+        stopped: messages whose executions ended undecided, as far as is known: a retry continues
+            them. The first that began comes first; with a cursor, there are more.
         with_log: the stories whose deliveries were read from the log, and when, by their ids.
         templates: what pages are drawn by.
     """
@@ -109,8 +98,13 @@ class Context:
         self._scan_waits = scan_waits
         self.has_rows = stack.ledger_table is not None
         """Whether a ledger or a lease stands in the state machine's place."""
-        self.letters = QueueCache(self._read_letters)
-        self.unstarted = QueueCache(self._read_unstarted)
+        self.jobs = Jobs(self._before_a_job, self._after_a_job)
+        self.letters = QueueCache(self._read_letters, self.jobs.is_busy)
+        self.unstarted = QueueCache(self._read_unstarted, self.jobs.is_busy)
+        self.queues: Mapping[QueueName, QueueCache[Any]] = {
+            "dead-letters": self.letters,
+            "unstarted": self.unstarted,
+        }
         self.counts = Cache(self._count, COUNTS_SECONDS)
         self.ended = EndedMessages()
         self.status = Cache(
@@ -119,28 +113,29 @@ class Context:
         self.is_replaced = Cache(stack.is_replaced, COUNTS_SECONDS)
         self.with_log: Newest[str, tuple[datetime, Story]] = Newest(LOGS_KEPT)
         self.stopped = Cache(self._stopped, STATUS_SECONDS)
-        self.jobs = Jobs(self._after_a_job)
         self.templates = environment(
             {"stack": stack, "read_only": read_only, "has_rows": self.has_rows}
         )
 
-    def queue(self, name: QueueName) -> QueueCache[Any]:
-        """What lies in a queue."""
-        return self.letters if name == "dead_letters" else self.unstarted
-
-    def count(self, queue: QueueName | Literal["requests"]) -> int | None:
+    def count(self, queue: QueueName) -> int | None:
         """How many messages the queue has; None: it could not be counted just now."""
         cached = self.counts.get()
         return None if cached.value is None or cached.error else cached.value[queue]
 
-    def refresh(self, name: QueueName) -> QueueState[Any]:
-        """What lies in a queue; see `QueueCache.refresh`."""
-        self.queue(name).refresh(self.count(name))
-        return self.queue(name).state()
+    def look_at(self, name: QueueName, seconds: float) -> dict[str, Any]:
+        """What pages show of a queue; `seconds`: see `QueueCache.refresh`."""
+        state, count = self.queues[name].refresh(seconds), self.count(name)
+        is_sure = state.is_sure(count) and not self.is_replaced.get().value
+        return {"path": f"/{name}", "state": state, "count": count, "is_sure": is_sure}
+
+    def _before_a_job(self) -> None:
+        """What a reading holds, a job would wait for, and not for long enough."""
+        for queue in self.queues.values():
+            queue.wait(LONGEST_READING)
 
     def _after_a_job(self) -> None:
-        for name in QUEUES:
-            self.queue(name).scan(after_this=True)
+        for queue in self.queues.values():
+            queue.scan(after_this=True)
         self.counts.expire()
         self.status.expire()
 
@@ -155,24 +150,24 @@ class Context:
         with self._reader(self.stack.unstarted_queue) as queue:
             return list_unstarted(queue, message_reader(self.stack), _EVERYTHING, tell, whole=True)
 
-    def _stopped(self) -> StoppedMessages:
+    def _stopped(self) -> Page:
         if self.has_rows:
-            return StoppedMessages([], is_whole=True)
+            return Page([], None, 0)
         since = datetime.now(UTC) - REDRIVEN_FOR
         between = (since, None)
         found = [
-            page(self.stack, status=one, between=between, limit=MOST_STOPPED, known=self.ended)
-            for one in BROKEN_OFF
+            page(self.stack, status=status, between=between, limit=MOST_STOPPED, known=self.ended)
+            for status in BROKEN_OFF
         ]
-        every = (one for each in found for one in each.messages)
-        undecided = (one for one in every if one.state in (*BROKEN_OFF, "ended"))
-        messages = sorted(undecided, key=lambda one: one.since)
-        return StoppedMessages(messages, is_whole=all(each.cursor is None for each in found))
+        every = (message for each in found for message in each.messages)
+        undecided = (message for message in every if message.state in (*BROKEN_OFF, "ended"))
+        messages = sorted(undecided, key=lambda message: message.since)
+        more = (each.cursor for each in found if each.cursor)
+        return Page(messages, next(more, None), sum(each.looked_at for each in found))
 
-    def _count(self) -> dict[str, int]:
-        queues = {
-            "requests": self.stack.requests_queue,
-            "unstarted": self.stack.unstarted_queue,
-            "dead_letters": self.stack.dead_letter_queue,
+    def _count(self) -> Mapping[QueueName, int]:
+        sqs = self.stack.sqs
+        return {
+            "dead-letters": sum(counts(sqs, self.stack.dead_letter_queue)),
+            "unstarted": sum(counts(sqs, self.stack.unstarted_queue)),
         }
-        return {name: sum(counts(self.stack.sqs, url)) for name, url in queues.items()}

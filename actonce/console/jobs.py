@@ -9,7 +9,7 @@ import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
@@ -28,7 +28,7 @@ State = Literal["waiting", "running", "stopping", "ended"]
 class Progress:
     """How far a job was at one moment; pages are drawn of this, never of the job itself.
 
-    Invariant: where it is over, outcomes and notes are whole.
+    Invariant: of a job that has ended, outcomes and notes are whole.
 
     Attributes:
         error: why it ended early; None: it did not, or has not ended.
@@ -40,14 +40,9 @@ class Progress:
     notes: Sequence[str]
 
     @property
-    def is_over(self) -> bool:
-        """Whether nothing more comes of it."""
-        return self.state == "ended"
-
-    @property
     def results_by_end(self) -> Mapping[str, int]:
         """How many ended how."""
-        return Counter(one.end for one in self.outcomes)
+        return Counter(result.end for result in self.outcomes)
 
 
 @dataclass(slots=True)
@@ -60,6 +55,7 @@ class Job:
         command: the command lines that do the same; None: there are none.
         total: of how many.
         began: when it was asked for (UTC).
+        run: of its task, in the jobs' thread.
     """
 
     number: int
@@ -69,67 +65,80 @@ class Job:
     total: int
     task: Bulk[Any]
     began: datetime
-    state: State = "waiting"
-    error: str | None = None
+    run: Future[None]
+    stopped: threading.Event
+
+    @property
+    def state(self) -> State:
+        """How far it is."""
+        if self.run.done():
+            return "ended"
+        if self.stopped.is_set():
+            return "stopping"
+        return "running" if self.run.running() else "waiting"
 
     def progress(self) -> Progress:
-        """How far it is."""
-        state = self.state
+        """How far it is, and what became of its messages."""
+        state, error = self.state, None
         # The outcomes after the state: of a job that ends in between the page has all outcomes,
         # and asks again; the other way round it would show an end without the last of them.
-        error = self.error if state == "ended" else None
-        return Progress(state, error, self.task.ended, self.task.notes)
+        if state == "ended" and not self.run.cancelled():
+            error = self.run.exception()
+        text = error_text(error) if isinstance(error, Exception) else None
+        return Progress(state, text, self.task.ended, self.task.notes)
 
 
 class Jobs:
     """All jobs, and the thread that runs them.
 
     Args:
-        after: called after each, in that thread, before it counts as over: whoever sees it over
-            can rely on what `after` has begun.
+        before: called before each, in the jobs' thread.
+        after: called after each that has begun, in that thread, before it counts as over: whoever
+            sees it over can rely on what `after` has begun.
     """
 
-    def __init__(self, after: Callable[[], None]) -> None:
-        self._after = after
-        self._lock = threading.RLock()  # of all that is below, and each job's state
+    def __init__(self, before: Callable[[], None], after: Callable[[], None]) -> None:
+        self._before, self._after = before, after
+        self._lock = threading.Lock()
         self._jobs: dict[int, Job] = {}
         self._next = 1
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="jobs")
 
     def begun_with(self, key: str) -> Job | None:
         """The job that was begun with this key; None: there is none, or it is forgotten."""
-        with self._lock:
-            return next((job for job in self._jobs.values() if job.key == key), None)
+        return next((job for job in self.all() if job.key == key), None)
 
     def begin(self, key: str, title: str, command: str | None, total: int, task: Bulk[Any]) -> Job:
         """Begin a job, or find the one that was begun with this key."""
         with self._lock:
             if known := self.begun_with(key):
                 return known
-            job = Job(self._next, key, title, command, total, task, datetime.now(UTC))
+            began, stopped = datetime.now(UTC), threading.Event()
+            run = self._thread.submit(self._run, task, stopped)
+            job = Job(self._next, key, title, command, total, task, began, run, stopped)
             self._jobs[job.number] = job
             self._next += 1
-            over = [one for one in self._jobs.values() if one.state == "ended"]
-            for one in over[: max(0, len(self._jobs) - KEPT)]:
-                del self._jobs[one.number]
-            self._thread.submit(self._run, job)
+            over = [job for job in self._jobs.values() if job.run.done()]
+            for old in over[: max(0, len(self._jobs) - KEPT)]:
+                del self._jobs[old.number]
         return job
+
+    def is_busy(self) -> bool:
+        """Whether one is under way."""
+        return any(job.run.running() for job in self.all())
 
     def get(self, number: int) -> Job | None:
         """The job of that number; None: there is none, or it is forgotten."""
-        with self._lock:
-            return self._jobs.get(number)
+        return self._jobs.get(number)
 
     def all(self) -> list[Job]:
         """The newest first."""
-        with self._lock:
-            return list(reversed(self._jobs.values()))
+        return list(reversed(self._jobs.copy().values()))
 
     def stop(self, job: Job) -> None:
         """Stop it; it finishes what it has begun, and leaves the rest as it was."""
-        with self._lock:
-            if job.state != "ended":
-                job.state = "stopping"
+        job.stopped.set()
+        job.run.cancel()
         job.task.stop()
 
     def stop_all(self) -> None:
@@ -142,16 +151,10 @@ class Jobs:
         with contextlib.suppress(TimeoutError):
             self._thread.submit(bool).result(seconds)  # it comes after them
 
-    def _run(self, job: Job) -> None:
-        with self._lock:
-            begins = job.state == "waiting"
-            if begins:
-                job.state = "running"
+    def _run(self, task: Bulk[Any], stopped: threading.Event) -> None:
+        self._before()
         try:
-            if begins:
-                job.task.run()
-        except Exception as error:  # noqa: BLE001 - its page shows it
-            job.error = error_text(error)
-        self._after()
-        with self._lock:
-            job.state = "ended"
+            if not stopped.is_set():
+                task.run()
+        finally:
+            self._after()

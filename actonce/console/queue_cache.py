@@ -1,8 +1,8 @@
 """What lies in a queue, read once for however many tabs, and what a form asked somebody about.
 
 Reading a queue hides its messages from other readers meanwhile. So one thread reads it, while a
-page is open, and only so often. No count shows that a queue is as it was: one message may have gone
-and another have come.
+page is open, and a third of the time at most. No count shows that a queue is as it was: one message
+may have gone and another have come.
 """
 
 import contextlib
@@ -11,62 +11,60 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 
 from actonce.messages.filters import Listing
 from actonce.messages.newest import Newest
 from actonce.stack.aws_errors import error_text
+from actonce.terminal.words import in_utc
 
 E = TypeVar("E")
 
 FRESH_SECONDS: Final = 10.0
 """For which a listing is not read again; an open page asks every 15 seconds."""
 
+PAUSE: Final = 2
+"""Times as long as a reading took, the queue is not read again."""
+
+QUICK: Final = 5.0
+"""Seconds; a queue that took longer to read is not read while a job receives of it. What a reading
+holds, the job waits for, though not for ever."""
+
 OLD: Final = timedelta(seconds=60)
 """A listing of that age is not shown as what the queue has now."""
-
-A_MOMENT: Final = 2.0
-"""Seconds for which a page waits for a reading that it has begun."""
-
-SMALL: Final = 500
-"""Messages; a queue of more is not read again unless somebody asks."""
 
 KEPT: Final = 100
 """Most forms of a queue that can be sent; opening one more closes the oldest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueListing(Listing[E]):
-    """What was read of a queue; `at` is when that ended (UTC)."""
-
-    at: datetime
-
-    @property
-    def messages(self) -> int:
-        """How many messages of the queue it accounts for."""
-        return len(self.entries) + self.unrecognized + self.in_flight_elsewhere
-
-    @property
-    def is_old(self) -> bool:
-        """Whether it is too old to be shown as what the queue has now."""
-        return datetime.now(UTC) - self.at > OLD
-
-
 @dataclass(frozen=True, slots=True)
 class QueueState(Generic[E]):
-    """What was known of a queue at one moment; pages are drawn of this.
+    """What is known of a queue at one moment; pages are drawn of this.
 
     Attributes:
-        latest: what was read last; None: nothing was.
+        listing: what was read last; empty before.
+        at: when that ended (UTC); None: nothing was read.
         reading: how many messages the reading under way has read; None: none is under way.
         error: why the last reading failed; None: it did not.
     """
 
-    latest: QueueListing[E] | None
-    reading: int | None
-    error: str | None
+    listing: Listing[E]
+    at: datetime | None = None
+    reading: int | None = None
+    error: str | None = None
+
+    @property
+    def messages(self) -> int:
+        """How many messages of the queue the listing accounts for."""
+        listing = self.listing
+        return len(listing.entries) + listing.unrecognized + listing.in_flight_elsewhere
+
+    @property
+    def is_old(self) -> bool:
+        """Whether the listing is too old to be shown as what the queue has now."""
+        return self.at is None or datetime.now(UTC) - self.at > OLD
 
     def is_sure(self, count: int | None) -> bool:
         """Whether the listing has all that lies in the queue.
@@ -74,10 +72,21 @@ class QueueState(Generic[E]):
         Args:
             count: the queue's messages; None: they could not be counted.
         """
-        if self.latest is None or self.reading is not None or self.error is not None:
-            return False
-        is_whole = not self.latest.in_flight_elsewhere and self.latest.messages == count
-        return is_whole and not self.latest.is_old
+        is_whole = not self.listing.in_flight_elsewhere and self.messages == count
+        return is_whole and self.reading is None and self.error is None and not self.is_old
+
+    def how_far_read(self, queue: str) -> str:
+        """Sentences on how far the queue of that name was read, in which something is missing."""
+        text = f"{queue} has not been read yet."
+        if self.at is not None:
+            text = f"{queue} was read at {in_utc(self.at)}."
+            if held := self.listing.in_flight_elsewhere:
+                text += f" Another reader held {held:,} more of its messages."
+        if self.reading is not None:
+            text += " It is being read now."
+        if self.error is not None:
+            text += f" The last attempt to read it failed: {self.error}"
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,37 +109,27 @@ class QueueCache(Generic[E]):
 
     Args:
         read: reads the whole queue; now and then it calls its argument with how many it has read.
+        is_busy: whether a job is under way.
         clock: seconds, like `time.monotonic`.
 
     Attributes:
+        state: what is known; never changed, but replaced.
         forms: what was shown with each form that can be sent, by the form's key.
     """
 
     def __init__(
         self,
         read: Callable[[Callable[[int], None]], Listing[E]],
+        is_busy: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._read, self._clock = read, clock
+        self.state: QueueState[E] = QueueState(Listing([], 0))
         self.forms: Newest[str, Shown] = Newest(KEPT)
+        self._read, self._is_busy, self._clock = read, is_busy, clock
         self._lock = threading.Lock()
-        self._latest: QueueListing[E] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="queue scan")
         self._readings = 0  # that were begun, or are to begin
-        self._so_far = 0
-        self._error: str | None = None
-        self._due = self._clock()
-
-    @property
-    def latest(self) -> QueueListing[E] | None:
-        """What was read last; None: nothing was."""
-        return self.state().latest
-
-    def state(self) -> QueueState[E]:
-        """What is known: a reading that ends meanwhile is in all of it or in none."""
-        with self._lock:
-            reading = self._so_far if self._readings else None
-            return QueueState(self._latest, reading, self._error)
+        self._due, self._took = clock(), 0.0
 
     def open_form(self, shown: Shown) -> str:
         """The key of a new form."""
@@ -145,18 +144,13 @@ class QueueCache(Generic[E]):
                 return key, shown
         return None
 
-    def refresh(self, count: int | None) -> None:
-        """Read the queue if it was not read just now and is small, or never; wait a moment for it.
-
-        Args:
-            count: the queue's messages; None: they could not be counted.
-        """
-        with self._lock:
-            is_due = self._clock() >= self._due
-            may = self._latest is None or (count is not None and count <= SMALL)
-        if is_due and may:
+    def refresh(self, seconds: float) -> QueueState[E]:
+        """What is known, once the queue was read, if that is due, but after `seconds` at most."""
+        may = self._took <= QUICK or not self._is_busy()
+        if may and self._clock() >= self._due:
             self.scan()
-        self.wait(A_MOMENT)
+        self.wait(seconds)
+        return self.state
 
     def scan(self, *, after_this: bool = False) -> None:
         """Begin to read, unless somebody reads already.
@@ -167,6 +161,7 @@ class QueueCache(Generic[E]):
         with self._lock:
             if self._readings == 0 or (after_this and self._readings == 1):
                 self._readings += 1
+                self.state = replace(self.state, reading=self.state.reading or 0)
                 self._thread.submit(self._run)
 
     def wait(self, seconds: float) -> None:
@@ -175,19 +170,19 @@ class QueueCache(Generic[E]):
             self._thread.submit(bool).result(seconds)  # it comes after them
 
     def _run(self) -> None:
-        found, error = None, None
+        began = self._clock()
+        known: dict[str, Any]
         try:
-            found = self._read(self._tell)
-        except Exception as raised:  # noqa: BLE001 - pages show it
-            error = error_text(raised)
+            known = {"listing": self._read(self._tell), "at": datetime.now(UTC), "error": None}
+        except Exception as error:  # noqa: BLE001 - pages show it
+            known = {"error": error_text(error)}
         with self._lock:
-            self._error, self._due = error, self._clock() + FRESH_SECONDS
-            if found is not None:
-                told = {one.name: getattr(found, one.name) for one in fields(found)}
-                self._latest = QueueListing(**told, at=datetime.now(UTC))
+            now = self._clock()
+            self._took = now - began
+            self._due = now + max(FRESH_SECONDS, PAUSE * self._took)
             self._readings -= 1
-            self._so_far = 0
+            self.state = replace(self.state, **known, reading=0 if self._readings else None)
 
     def _tell(self, number: int) -> None:
         with self._lock:
-            self._so_far = number
+            self.state = replace(self.state, reading=number)

@@ -1,8 +1,4 @@
-"""How the console's templates are drawn.
-
-Every value is put into a page as visible text: `visible` shows as codes what a browser would obey,
-reorder or hide, and Jinja escapes it for HTML. Only `Markup` goes in as it is.
-"""
+"""What the console's templates have, beside what `terminal.html` does for them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -10,13 +6,14 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from actonce.messages import dead_letters, unstarted
 from actonce.messages.filters import age, lasted, reason_in_words
 from actonce.messages.history import short_cause
 from actonce.messages.states import STATES
+from actonce.terminal import html
 from actonce.terminal.error_names import in_words
 from actonce.terminal.visible import json_text, visible
 from actonce.terminal.words import in_utc
@@ -41,8 +38,8 @@ TERMS: Final[Mapping[str, str]] = {
 """The words of this domain, for readers who do not know them yet."""
 
 EXPLANATIONS: Final[Mapping[str, str]] = {
-    str(name): f"{told[0].upper()}{told[1:]}."
-    for name, told in {**dead_letters.EXPLANATIONS, **unstarted.EXPLANATIONS}.items()
+    str(name): f"{text[0].upper()}{text[1:]}."
+    for name, text in {**dead_letters.EXPLANATIONS, **unstarted.EXPLANATIONS}.items()
 }
 """What each reason means, in a sentence."""
 
@@ -51,14 +48,7 @@ _FOLDER = Path(__file__).parent / "templates"
 
 def environment(shared: Mapping[str, Any]) -> Environment:
     """The templates, with values that each of them has."""
-    made = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_seen,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = html.environment(_FOLDER)
     made.filters |= {
         "action": action_name,
         "age": _age,
@@ -74,7 +64,7 @@ def environment(shared: Mapping[str, Any]) -> Environment:
         "reason": _reason,
         "time": _time,
     }
-    made.globals |= {"address": address, "meanings": EXPLANATIONS, "states": STATES}
+    made.globals |= {"address": address, "explanations": EXPLANATIONS, "states": STATES}
     made.globals |= {"term": term, "terms": TERMS, **shared}
     return made
 
@@ -91,10 +81,6 @@ def address(path: str, **query: Any) -> str:
 def action_name(action: str) -> str:
     """What a button for it is called."""
     return action.replace("-", " ").capitalize()
-
-
-def _seen(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _lines(text: str) -> Markup:
@@ -119,9 +105,9 @@ def _id(text: str, length: int = 60) -> Markup:
 
 
 def _blanks(number: int) -> Markup:
-    told = Markup('<span class="blank" title="{}">{}</span>')
-    what = "a blank" if number == 1 else f"{number} blanks"
-    return told.format(what, " " * number) if number else Markup("")
+    markup = Markup('<span class="blank" title="{}">{}</span>')
+    title = "a blank" if number == 1 else f"{number} blanks"
+    return markup.format(title, " " * number) if number else Markup("")
 
 
 def _body(text: str) -> Markup:
@@ -154,12 +140,12 @@ def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:
         read = read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
     except ValueError:
         return escape(visible(str(at)))
-    told = in_utc(read)
+    text = in_utc(read)
     if precise:
-        told = told.replace(" UTC", f".{read.microsecond // 1000:03} UTC")
-    return Markup('<time datetime="{}">{}</time>').format(timestamp(read), told)
+        text = text.replace(" UTC", f".{read.microsecond // 1000:03} UTC")
+    return Markup('<time datetime="{}">{}</time>').format(timestamp(read), text)
 
 
 def _age(since: datetime) -> Markup:
-    told = Markup('<time class="age" datetime="{}" title="{}">{}</time>')
-    return told.format(timestamp(since), in_utc(since), age(since, datetime.now(UTC)))
+    markup = Markup('<time class="age" datetime="{}" title="{}">{}</time>')
+    return markup.format(timestamp(since), in_utc(since), age(since, datetime.now(UTC)))

@@ -241,6 +241,10 @@ def _whole(stack: Stack, known: EndedMessages, found: list[Recent]) -> list[Rece
         before = known.states.get((message.name, message.ended)) if message.ended else None
         if before is not None:
             return before
+        if message.status == "RUNNING" and message.message_id is not None:
+            running, has_ended = _running_state(stack, stack.execution_arn(message.name))
+            if not has_ended:  # so its events tell all; where it has, what it was listed as is old
+                return replace(message, state=running)
         # Of one that failed only its error tells whether a person had rejected it.
         state = "ended" if message.status == "FAILED" else state_of_execution(message.status)
         try:
@@ -267,11 +271,18 @@ def _whole(stack: Stack, known: EndedMessages, found: list[Recent]) -> list[Rece
 def _state(stack: Stack, execution: Execution) -> StateName:
     if execution.status != "RUNNING":
         return state_of_execution(execution.status, execution.outcome)
+    return _running_state(stack, execution.arn)[0]
+
+
+def _running_state(stack: Stack, arn: str) -> tuple[StateName, bool]:
+    """The state of an execution that ran, and whether its events tell that it has ended."""
     try:
-        events = read_events(stack.stepfunctions, execution.arn)
+        events = read_events(stack.stepfunctions, arn)
     except ClientError:
-        return "running"  # it may not be read, or is gone by now
-    return state_of_running(history.steps(events), decision_waits(events))
+        return "running", False  # it may not be read, or is gone by now
+    steps = history.steps(events)
+    has_ended = any(step.event_type == "ended" for step in steps[-1:])
+    return state_of_running(steps, decision_waits(events)), has_ended
 
 
 def _page_of_rows(

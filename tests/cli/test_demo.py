@@ -88,7 +88,7 @@ def test_effects_are_counted_in_the_table_that_is_named_or_else_in_the_stack_s()
     without = Stack(Aws(), "shop", OWN)
     with_table = Stack(Aws(), "shop", {**OWN, "EffectsTableName": "cards-1"})
     tables = [
-        getattr(own.effects(stack), "place", None)
+        getattr(own.effects(stack), "location", None)
         for stack in (without, with_table)
         for own in (OwnEffect({}), OwnEffect({}, table="cards"))
     ]

@@ -27,7 +27,10 @@ from tests.pipeline.test_verdicts import EXAMPLES, GRACE, NOW, planted
 pytestmark = java.needed
 
 ADDED = {
-    "functions/actonce_core/reason.py": ('    NOT_JSON = "not_json"\n', '    NIGHT = "at_night"\n'),
+    "functions/actonce_core/reason.py": (
+        "class Reason(_Explained):\n",
+        '    NIGHT = "at_night", "it came at night"\n',
+    ),
     "pipeline/audit/reading/streams.py": (
         '    CLOSED_PERFORMED = "executions"\n',
         '    CLOSED_CANCELED = "executions"\n',

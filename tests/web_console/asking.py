@@ -5,7 +5,7 @@ import dataclasses
 import html
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from starlette.types import ASGIApp, Message
 
 from actonce.console.app import app
 from actonce.console.context import Context
-from actonce.console.queue_cache import QueueCache, QueueListing
+from actonce.console.queue_cache import QueueCache
 from actonce.console.server import config_of, listening
 from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.filters import Listing
 from actonce.messages.unstarted import Unstarted
 from actonce.stack.clients import Aws, Stack
 from tests.embedded.waiting import DEADLINE, wait_until
@@ -103,21 +104,18 @@ class Client:
     def ask(
         self, method: str, path: str, headers: dict[str, str], query: str, body: bytes
     ) -> Answer:
-        return asyncio.run(self._ask(method, path, headers, query, body))
+        return asyncio.run(self.ask_async(method, path, headers, query, body))
 
-    def get_all(self, paths: Sequence[str]) -> list[Answer]:
-        """Ask for all of them at the same time."""
-
-        async def all_of_them() -> list[Answer]:
-            return await asyncio.gather(*(self._ask("GET", path, {}, "", b"") for path in paths))
-
-        return asyncio.run(all_of_them())
-
-    async def _ask(
-        self, method: str, path: str, headers: dict[str, str], query: str, body: bytes
+    async def ask_async(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        query: str = "",
+        body: bytes = b"",
     ) -> Answer:
         usual = {"host": HOST, "cookie": f"{COOKIE}={TOKEN}"}
-        told = {name: value for name, value in (usual | headers).items() if value}
+        told = {name: value for name, value in (usual | dict(headers or {})).items() if value}
         path, _, rest = path.partition("?")
         scope = {
             "type": "http",
@@ -145,19 +143,23 @@ class Client:
         async def send(message: Message) -> None:
             sent.append(message)
 
-        await self.app(scope, receive, send)
+        try:
+            await self.app(scope, receive, send)
+        except Exception:
+            if not sent:  # else Starlette has answered, and raises it for the server's log
+                raise
         start = sent[0]
         content = b"".join(message.get("body", b"") for message in sent[1:])
         found = {name.decode(): value.decode() for name, value in start["headers"]}
         return Answer(start["status"], found, content.decode())
 
     @property
-    def letters(self) -> QueueListing[DeadLetter]:
+    def letters(self) -> Listing[DeadLetter]:
         """The dead letters as they were read last."""
         return _read(self.context.letters)
 
     @property
-    def unstarted(self) -> QueueListing[Unstarted]:
+    def unstarted(self) -> Listing[Unstarted]:
         """UnstartedQueue as it was read last."""
         return _read(self.context.unstarted)
 
@@ -167,12 +169,12 @@ class Client:
             queue.scan()
             queue.wait(60)
 
-    def expire(self) -> None:
-        """Time goes by: what was asked of AWS is asked again."""
+    def expire(self, *, queues: bool = True) -> None:
+        """Time goes by: what was asked of AWS is asked again, and the queues are read again."""
         shared = self.context
         for one in (shared.counts, shared.status, shared.is_replaced, shared.stopped):
             one.expire()
-        for queue in (shared.letters, shared.unstarted):
+        for queue in (shared.letters, shared.unstarted) if queues else ():
             queue._due = 0.0
 
     def finish(self) -> None:
@@ -180,12 +182,12 @@ class Client:
         self.context.jobs.wait(60)
         assert all(job.state == "ended" for job in self.context.jobs.all())
         queues = self.context.letters, self.context.unstarted
-        wait_until(lambda: all(one.state().reading is None for one in queues))
+        wait_until(lambda: all(one.state.reading is None for one in queues))
 
 
-def _read(queue: QueueCache[Any]) -> QueueListing[Any]:
-    assert queue.latest is not None
-    return queue.latest
+def _read(queue: QueueCache[Any]) -> Listing[Any]:
+    assert queue.state.at is not None
+    return queue.state.listing
 
 
 class Server:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from actonce.console import answers
 from actonce.stack.clients import Stack
 from tests.cli.conftest import aws_variables, moto_stack
+from tests.embedded.waiting import DEADLINE
 from tests.support.stacks import (
     deployed,
     with_executions,
@@ -41,12 +43,13 @@ def machine(moto_stack: Stack) -> Stack:
 
 
 @pytest.fixture
-def console(tmp_path: Path) -> Iterator[Open]:
+def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Opens a console on a stack; see `console_of`.
 
     Nothing of it goes on after the test: moto's queues have the same names in each, so that a scan
     which a page did not wait for would hide the next test's messages.
     """
+    monkeypatch.setattr(answers, "A_MOMENT", DEADLINE)  # a page has what it has begun to read
     clients: list[Client] = []
 
     def opened(stack: Stack, **more: Any) -> Client:

@@ -92,11 +92,9 @@ def test_it_answers_until_it_is_ended(
 
 
 NEVER_ANSWERED = """
-import asyncio, sys, threading
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from anyio.to_thread import run_sync
 from actonce.console.server import serve
-
-threads = ThreadPoolExecutor(1)
 
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":
@@ -104,7 +102,7 @@ async def app(scope, receive, send):
             event = (await receive())["type"]
             await send({"type": f"{event}.complete"})
     print("asked", flush=True)
-    await asyncio.get_running_loop().run_in_executor(threads, threading.Event().wait)
+    await run_sync(threading.Event().wait, abandon_on_cancel=True)
 
 serve(lambda token, port: app, 0, lambda address: print(address, flush=True))
 """

@@ -9,6 +9,7 @@ import pytest
 
 from actonce.console import jobs as module
 from actonce.console.jobs import Job, Jobs, Progress
+from actonce.messages.filters import Listing
 from actonce.operate.bulk import Bulk, BulkResult
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -48,6 +49,10 @@ class Work:
         return [BulkResult(entry, "decided", "Decided.", happened=True)]
 
 
+def nothing() -> None:
+    """Before a job, or after it."""
+
+
 def begin(jobs: Jobs, key: str, work: Work) -> Job:
     task = cast("Bulk[Any]", work)
     return jobs.begin(key, "Retry 1 dead letter", "actonce …", 1, task)
@@ -56,24 +61,23 @@ def begin(jobs: Jobs, key: str, work: Work) -> Job:
 def test_one_waits_for_the_one_before_it_and_begins_not_at_all_if_it_is_stopped() -> None:
     """What comes of a job is begun before it counts as over."""
     seen: list[str] = []
-    jobs = Jobs(lambda: seen.append(one.state))
+    jobs = Jobs(nothing, lambda: seen.append(one.state))
     first, second, third = Work(held=True), Work(), Work()
     one, two, three = begin(jobs, "a", first), begin(jobs, "b", second), begin(jobs, "c", third)
     assert first.began.wait(30)
     assert (one.state, two.state) == ("running", "waiting")
     jobs.stop(two)
-    assert two.state == "stopping"
+    assert two.progress() == Progress("ended", None, [], ())
     first.go_on.set()
     jobs.wait(30)
-    assert seen[0] == "running"
-    assert two.progress() == Progress("ended", None, [], ())
+    assert (seen, one.state) == (["running", "ended"], "ended")
     assert not second.began.is_set()
     assert (third.began.is_set(), three.state) == (True, "ended")
     assert three.progress().results_by_end == {"decided": 1}
 
 
 def test_when_the_console_ends_all_are_stopped() -> None:
-    jobs = Jobs(lambda: None)
+    jobs = Jobs(nothing, nothing)
     first, second = Work(held=True), Work(held=True)
     begin(jobs, "a", first)
     begin(jobs, "b", second)
@@ -85,8 +89,46 @@ def test_when_the_console_ends_all_are_stopped() -> None:
     assert (first.stopped.is_set(), second.began.is_set()) == (True, False)
 
 
+def test_a_job_that_is_stopped_before_it_may_begin_does_nothing() -> None:
+    """Its work would act on what it receives first, and look only then whether it shall stop."""
+    comes, may_begin, work = threading.Event(), threading.Event(), Work()
+
+    def before() -> None:
+        comes.set()
+        assert may_begin.wait(30)
+
+    jobs = Jobs(before, nothing)
+    job = begin(jobs, "a", work)
+    assert comes.wait(30)
+    jobs.stop(job)
+    may_begin.set()
+    jobs.wait(30)
+    assert (job.state, work.began.is_set()) == ("ended", False)
+
+
+def test_a_job_begins_once_a_reading_has_given_back_what_it_holds(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, go_on, order = console(ledger, reads=False), threading.Event(), []
+
+    def read(_: Any) -> Listing[Any]:
+        assert go_on.wait(30)
+        order.append("read")
+        return Listing([], 0)
+
+    work = Work()
+    monkeypatch.setattr(client.context.letters, "_read", read)
+    monkeypatch.setattr(work, "run", lambda: order.append("job"))
+    client.context.letters.scan()
+    begin(client.context.jobs, "a", work)
+    client.context.jobs.wait(0.2)
+    go_on.set()
+    client.finish()
+    assert order[:2] == ["read", "job"]
+
+
 def test_what_ends_one_is_told_and_the_next_goes_on() -> None:
-    jobs = Jobs(lambda: None)
+    jobs = Jobs(nothing, nothing)
     works = [Work(Failed("It has expired.")), Work(ZeroDivisionError("not AWS's")), Work()]
     begun = [begin(jobs, key, work) for key, work in zip("abc", works, strict=True)]
     jobs.wait(30)
@@ -98,7 +140,7 @@ def test_a_key_has_one_job_until_it_is_forgotten_and_none_is_that_is_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "KEPT", 2)
-    jobs = Jobs(lambda: None)
+    jobs = Jobs(nothing, nothing)
     first, *_ = [begin(jobs, key, Work()) for key in "abc"]
     assert begin(jobs, "c", Work()).number == 3
     jobs.wait(30)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import pytest
+from starlette.datastructures import QueryParams
 
 from actonce.console import app as module
 from actonce.console.answers import ViewRequest
@@ -20,14 +21,18 @@ SERVER_ERROR = 500
 RAW = ("ValidationException", "ParamValidation", "Traceback", "Invalid Arn")
 
 
-class Fields(dict[str, list[str]]):
+class Fields(QueryParams):
     """The fields of a request, which note which of them a view looks at."""
 
     looked_at: ClassVar[set[str]] = set()
 
-    def get(self, name: str, *default: Any) -> Any:
+    def get(self, name: Any, *default: Any) -> Any:
         self.looked_at.add(name)
         return super().get(name, *default)
+
+    def getlist(self, name: Any) -> list[str]:
+        self.looked_at.add(name)
+        return super().getlist(name)
 
     def __contains__(self, name: object) -> bool:
         self.looked_at.add(str(name))
@@ -40,7 +45,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     noted: set[str] = set()
     monkeypatch.setattr(Fields, "looked_at", noted)
     monkeypatch.setattr(
-        module, "ViewRequest", lambda fields, by_script: ViewRequest(Fields(fields), by_script)
+        module, "ViewRequest", lambda fields, is_htmx: ViewRequest(Fields(fields), is_htmx)
     )
     return noted
 

@@ -64,9 +64,9 @@ class Replay(replay.Replay):
         """Both queues."""
         self.opened().read_queues()
 
-    def expire(self) -> None:
-        """What was asked of AWS is asked again."""
-        self.opened().expire()
+    def expire(self, *, queues: bool = True) -> None:
+        """What was asked of AWS is asked again, and the queues are read again."""
+        self.opened().expire(queues=queues)
 
     def denied(self, service: str, operation: str = "*") -> None:
         """To the console alone."""

@@ -3,16 +3,15 @@
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
-from actonce.console import queue_cache as module
 from actonce.console.jobs import Job
 from actonce.console.queue_cache import (
     FRESH_SECONDS,
     KEPT,
-    SMALL,
+    PAUSE,
+    QUICK,
     QueueCache,
     QueueState,
     Shown,
@@ -22,25 +21,11 @@ from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from tests.support.queues import dead, decide_shown, post
 from tests.web_console.conftest import Open
-from tests.web_console.stacks import rejected, unstart
+from tests.web_console.stacks import complete, rejected, unstart
 
 Tell = Callable[[int], None]
 NOW = datetime.now(UTC)
-
-
-class Reads:
-    """Finds one after the other, and the last one again and again."""
-
-    def __init__(self, *answers: Listing[str] | Failed) -> None:
-        self._answers = list(answers)
-        self.number = 0
-
-    def __call__(self, _: Tell) -> Listing[str]:
-        answer = self._answers[min(self.number, len(self._answers) - 1)]
-        self.number += 1
-        if isinstance(answer, Failed):
-            raise answer
-        return answer
+NOTHING: Listing[str] = Listing([], 0)
 
 
 def test_however_many_ask_one_reads_and_once_more_if_something_was_done_meanwhile() -> None:
@@ -57,46 +42,73 @@ def test_however_many_ask_one_reads_and_once_more_if_something_was_done_meanwhil
     for _ in range(20):
         queue.scan()
     assert began.wait(30)
-    assert queue.state() == QueueState(None, 3, None)
+    assert queue.state == QueueState(NOTHING, reading=3)
     for _ in range(3):
         queue.scan(after_this=True)
     go_on.set()
     queue.wait(30)
-    assert queue.latest is not None
-    assert queue.latest.entries == ["after"]
+    assert queue.state.listing.entries == ["after"]
     assert next(found, None) is None
-    assert queue.state().reading is None
+    assert queue.state.reading is None
 
 
-FAILED = Failed("No leave to read.")
 ONE = Listing(["a"], 0)
 
 
 @pytest.mark.parametrize(
-    ("answers", "looks"),
+    ("answer", "took", "looks"),
     [
-        # When a page looks, how many messages the queue has then, and how often it was read.
-        ([ONE], [(0, 1, 1), (9, 1, 1), (10, 1, 2), (15, 7, 2), (20, 1, 3)]),
-        ([ONE], [(0, SMALL + 1, 1), (60, SMALL + 1, 1), (60, None, 1), (60, SMALL, 2)]),
-        ([FAILED, ONE], [(0, None, 1), (9, None, 1), (10, SMALL + 1, 2), (60, SMALL + 1, 2)]),
+        # When a page looks, and how often the queue was read then.
+        (ONE, 0, [(0, 1), (9, 1), (10, 2), (15, 2), (20, 3)]),
+        (Failed("No leave to read."), 0, [(0, 1), (9, 1), (10, 2), (19, 2)]),
+        # Reading hides messages from others: of a long queue it begins a while after it has ended.
+        (ONE, 10, [(0, 1), (29, 1), (30, 2), (59, 2), (60, 3)]),
     ],
-    ids=["small", "long", "failed"],
+    ids=["short", "failed", "long"],
 )
-def test_a_small_queue_is_read_again_while_somebody_looks_whatever_its_count(
-    answers: list[Listing[str] | Failed], looks: list[tuple[float, int | None, int]]
+def test_a_queue_is_read_again_while_somebody_looks_and_a_third_of_the_time_at_most(
+    answer: Listing[str] | Failed, took: float, looks: list[tuple[float, int]]
 ) -> None:
-    assert FRESH_SECONDS == 10
-    read, clock = Reads(*answers), [0.0]
-    queue = QueueCache(read, lambda: clock[0])
-    for clock[0], count, expected in looks:
+    assert (FRESH_SECONDS, PAUSE) == (10, 2)
+    clock, readings = [0.0], []
+
+    def read(_: Tell) -> Listing[str]:
+        readings.append(clock[0])
+        clock[0] += took
+        if isinstance(answer, Failed):
+            raise answer
+        return answer
+
+    queue = QueueCache(read, clock=lambda: clock[0])
+    for clock[0], expected in looks:
         for _ in range(3):  # tabs
-            queue.refresh(count)
-            queue.wait(30)
-        assert read.number == expected, (clock, count)
+            queue.refresh(30)
+        assert len(readings) == expected, readings
+
+
+@pytest.mark.parametrize(("took", "readings"), [(QUICK, 2), (QUICK + 1, 1)])
+def test_while_a_job_receives_of_a_queue_it_is_read_only_where_that_is_quick(
+    took: float, readings: int
+) -> None:
+    clock, busy, begun = [0.0], [False], []
+
+    def read(_: Tell) -> Listing[str]:
+        begun.append(clock[0])
+        clock[0] += took
+        return ONE
+
+    queue = QueueCache(read, lambda: busy[0], lambda: clock[0])
+    queue.refresh(30)
+    busy[0], clock[0] = True, 60.0
+    queue.refresh(30)
+    assert len(begun) == readings
+    busy[0], clock[0] = False, 120.0
+    queue.refresh(30)
+    assert len(begun) == readings + 1
 
 
 def test_a_form_asks_about_what_it_showed_until_it_is_sent_or_too_many_are_open() -> None:
-    queue = QueueCache(Reads())
+    queue = QueueCache(lambda _: NOTHING)
     keys = [queue.open_form(Shown([number] * 6, NOW)) for number in range(KEPT + 2)]
     assert len(set(keys)) == len(keys)
     assert [key in queue.forms for key in keys] == [False] * 2 + [True] * KEPT
@@ -110,8 +122,8 @@ def test_what_is_no_letter_and_older_letters_are_counted(ledger: Stack, console:
     client = console(ledger)
     found = [(letter.message_id, len(letter.older)) for letter in client.letters.entries]
     assert found == [("m-1", 1), ("m-2", 0)]
-    assert client.letters.messages == 4, "else an empty list would not be called sure"
-    assert client.context.count("dead_letters") == 4, "nothing stays hidden"
+    assert client.context.letters.state.messages == 4, "else an empty list would not be called sure"
+    assert client.context.count("dead-letters") == 4, "nothing stays hidden"
 
 
 # ------------------------------------------------------------------ what is new
@@ -127,7 +139,7 @@ def test_what_was_decided_elsewhere_is_gone_and_what_is_new_is_there_although_th
         assert "-a" in client.get(path).text, path
     assert decide_shown(ledger, "m-a", "reject", "by the command line").decided
     rejected(ledger, "m-b")
-    purge(ledger, "unstarted_queue", sent_back)
+    ledger.sqs.purge_queue(QueueUrl=ledger.unstarted_queue)
     entry = unstart(ledger, '{"message_id": "u-b"}', "too_large")
     client.expire()
     first = client.get("/waiting")
@@ -142,17 +154,6 @@ def test_what_was_decided_elsewhere_is_gone_and_what_is_new_is_there_although_th
     assert rows["m-b"].startswith("waiting for decision refused by the function")
     assert client.get("/message", id="m-a").actions == []
     assert "reject" in client.get("/message", id="m-b").actions
-
-
-def purge(stack: Stack, queue: str, sqs_id: str) -> None:
-    """Somebody takes one message away."""
-    url = getattr(stack, queue)
-    for one in stack.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]:
-        handle: Any = {"QueueUrl": url, "ReceiptHandle": one["ReceiptHandle"]}
-        if one["MessageId"] == sqs_id:
-            stack.sqs.delete_message(**handle)
-        else:
-            stack.sqs.change_message_visibility(**handle, VisibilityTimeout=0)
 
 
 def test_the_form_of_a_message_page_stays_where_another_reader_holds_its_letter(
@@ -223,21 +224,15 @@ def test_of_two_clicks_at_once_neither_says_that_nothing_was_done(
 
 
 def test_of_an_earlier_attempt_no_letter_is_shown_as_the_one_that_waits(
-    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+    ledger: Stack, console: Open
 ) -> None:
-    """Of a long queue, which is not read again by itself."""
+    """While the queue is not read again."""
     rejected(ledger)
     client = console(ledger)
-    monkeypatch.setattr(module, "SMALL", 0)
     assert decide_shown(ledger, "m-1", "retry").decided
     dead(ledger, "m-1", 1, reason="outcome_unknown")
-    ledger.dynamodb.update_item(
-        TableName=ledger.fingerprints_table,
-        Key={"message_id": {"S": "m-1"}},
-        UpdateExpression="SET updated = :at, consumption_count = :one",
-        ExpressionAttributeValues={":at": {"S": "2026-01-31T09:30:00Z"}, ":one": {"N": "1"}},
-    )
-    client.expire()
+    complete(ledger, "m-1")
+    client.expire(queues=False)
     page = client.get("/message", id="m-1")
     assert "no such practice" not in page.text
     assert "key" not in page.fields

@@ -23,13 +23,13 @@ function beginPulses() {
 
 // What stands still says how old it is.
 function tellAge(element) {
-  const told = element.querySelector("[data-as-of]");
-  if (!told) return;
+  const label = element.querySelector("[data-as-of]");
+  if (!label) return;
   const minutes = Math.floor((Date.now() - since.get(element)) / 60000);
   const age = minutes < 1 ? "less than a minute" : `${minutes} minute${minutes === 1 ? "" : "s"}`;
   const text = `as of ${age} ago: this page stands still while you fill it in`;
-  told.className = "badge waiting";
-  if (told.textContent !== text) told.textContent = text;
+  label.className = "badge waiting";
+  if (label.textContent !== text) label.textContent = text;
 }
 
 setInterval(() => {
@@ -96,10 +96,10 @@ document.body.addEventListener("htmx:afterRequest", (event) => {
 // What fails is told above what was there, which stays; an answer to a form, beside the form.
 document.body.addEventListener("htmx:beforeSwap", (event) => {
   if (!event.detail.isError) return;
-  if (event.detail.target.matches("#said, #decide-said")) return;
+  if (event.detail.target.matches("#answer, #decide-answer")) return;
   event.detail.shouldSwap = false;
-  const told = new DOMParser().parseFromString(event.detail.serverResponse, "text/html");
-  tell(told.querySelector(".bad")?.textContent || "This could not be shown.");
+  const answer = new DOMParser().parseFromString(event.detail.serverResponse, "text/html");
+  tell(answer.querySelector(".bad")?.textContent || "This could not be shown.");
 });
 document.body.addEventListener("htmx:afterSettle", () => {
   tellTimes(document);

@@ -23,7 +23,7 @@ DECISIONS: Mapping[str, str] = {
 
 def _command(context: Context, chosen: Sequence[DeadLetter], decision: str, note: str) -> str:
     return "\n".join(
-        command_to_decide(context.stack.options, one, decision, note) for one in chosen
+        command_to_decide(context.stack.options, letter, decision, note) for letter in chosen
     )
 
 
@@ -33,12 +33,12 @@ def _task(context: Context, shown: Listing[DeadLetter], decision: str, note: str
 
 
 VIEW: Final = QueueView(
-    queue="dead_letters",
+    queue="dead-letters",
     noun=("dead letter", "dead letters"),
     kinds=("reason", "error"),
     reasons=REASONS,
     actions=DECISIONS,
     command=_command,
     task=_task,
-    why_not=lambda context, one, name: why_not(context.stack, name, one.reason, one.cause),
+    why_not=lambda context, letter, name: why_not(context.stack, name, letter.reason, letter.cause),
 )

@@ -5,22 +5,21 @@ from typing import Any
 from starlette.responses import Response
 
 from actonce.console import context as contexts
-from actonce.console.answers import ViewRequest, elsewhere, page
-from actonce.console.context import QUEUES, REPLACED, Context, QueueName
-from actonce.console.queue_cache import A_MOMENT
+from actonce.console.answers import A_WHILE, ViewRequest, page, redirect
+from actonce.console.context import REPLACED, Context
 from actonce.console.templating import address
 from actonce.messages.arguments import as_argument
 from actonce.messages.filters import group_entries
 
 
-def first(context: Context, _: ViewRequest) -> Response:
+def first(context: Context, request: ViewRequest) -> Response:
     """What waits; the page asks for the stack's state after it, for that takes a dozen calls."""
-    return page(context, "first.html.j2", **_waiting(context))
+    return page(context, "first.html.j2", **_waiting(context, request))
 
 
-def waiting(context: Context, _: ViewRequest) -> Response:
+def waiting(context: Context, request: ViewRequest) -> Response:
     """The part with what waits."""
-    return page(context, "waiting.html.j2", **_waiting(context))
+    return page(context, "waiting.html.j2", **_waiting(context, request))
 
 
 def stack(context: Context, _: ViewRequest) -> Response:
@@ -33,8 +32,8 @@ def stopped(context: Context, _: ViewRequest) -> Response:
     found = context.stopped.get()
     commands = [
         f"actonce dead-letters retry{context.stack.options} "
-        f"{as_argument(one.message_id or one.name, one.name)}"
-        for one in (found.value.messages if found.value else [])
+        f"{as_argument(message.message_id or message.name, message.name)}"
+        for message in (found.value.messages if found.value else [])
     ]
     return page(
         context,
@@ -47,36 +46,26 @@ def stopped(context: Context, _: ViewRequest) -> Response:
 
 def scan(context: Context, request: ViewRequest) -> Response:
     """Read a queue again, for this page or a message's."""
-    for queue in QUEUES:
-        if queue.replace("_", "-") == request.one("queue"):
-            context.queue(queue).scan()
-            context.queue(queue).wait(A_MOMENT)
+    for name, queue in context.queues.items():
+        if name == request.value("queue"):
+            queue.scan()
+            queue.wait(A_WHILE)
     context.counts.expire()
-    message_id = request.one("message")
-    return elsewhere(request, address("/message", id=message_id) if message_id else "/")
+    message_id = request.value("message")
+    return redirect(request, address("/message", id=message_id) if message_id else "/")
 
 
-def _waiting(context: Context) -> dict[str, Any]:
+def _waiting(context: Context, request: ViewRequest) -> dict[str, Any]:
     jobs = [(job, job.progress()) for job in context.jobs.all()]
+    queues = [context.look_at(name, request.patience) for name in context.queues]
+    for queue in queues:
+        # The longest waiting kind first: what has waited longest is the worst.
+        groups = group_entries(queue["state"].listing.entries)
+        queue["groups"] = sorted(groups, key=lambda group: group.oldest)
     return {
-        "queues": [_queue(context, name) for name in QUEUES],
+        "queues": queues,
         "counts": context.counts.get(),
         "is_replaced": context.is_replaced.get(),
         "replaced": REPLACED,
-        "jobs": [(job, progress) for job, progress in jobs if not progress.is_over],
-    }
-
-
-def _queue(context: Context, name: QueueName) -> dict[str, Any]:
-    state, count = context.refresh(name), context.count(name)
-    latest = state.latest
-    groups = [] if latest is None else group_entries(latest.entries)
-    return {
-        "path": name.replace("_", "-"),
-        "count": count,
-        "state": state,
-        "latest": latest,
-        # The longest waiting kind first: what has waited longest is the worst.
-        "groups": sorted(groups, key=lambda group: group.oldest),
-        "is_sure": state.is_sure(count) and not context.is_replaced.get().value,
+        "jobs": [(job, progress) for job, progress in jobs if progress.state != "ended"],
     }

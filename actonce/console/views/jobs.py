@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from actonce.console.answers import Refused, ViewRequest, elsewhere, page
+from actonce.console.answers import Refused, ViewRequest, page, redirect
 from actonce.console.context import Context
 from actonce.console.jobs import Job
 from actonce.console.templating import address
@@ -29,7 +29,7 @@ def stop(context: Context, request: ViewRequest) -> Response:
     """Stop a job; what it has not begun stays as it was."""
     found = _found(context, request)
     context.jobs.stop(found)
-    return elsewhere(request, f"/jobs/{found.number}")
+    return redirect(request, f"/jobs/{found.number}")
 
 
 def _found(context: Context, request: ViewRequest) -> Job:
@@ -46,7 +46,7 @@ def _page(context: Context, request: ViewRequest, template: str) -> Response:
     found = _found(context, request)
     progress = found.progress()
     # Failures first: somebody has to look at them.
-    outcomes = sorted(progress.outcomes, key=lambda one: one.happened)
+    outcomes = sorted(progress.outcomes, key=lambda result: result.happened)
     return page(
         context,
         template,

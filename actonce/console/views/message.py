@@ -12,7 +12,6 @@ from actonce.console.context import Context
 from actonce.console.machine_picture import machine_picture
 from actonce.console.queue_cache import Shown
 from actonce.console.views.dead_letters import DECISIONS
-from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
 from actonce.messages.arguments import command_to_decide, message_argument
 from actonce.messages.dead_letters import DeadLetter, is_of_last
@@ -56,9 +55,9 @@ def now(context: Context, request: ViewRequest) -> Response:
 def log(context: Context, request: ViewRequest) -> Response:
     """The same, with what the starter's log has of the message now."""
     story = _story(context, request)
-    at, told = datetime.now(UTC), with_log(context.stack, story)
-    context.with_log[story.message_id] = (at, told)
-    if told.conflicts and not any(one.is_conflict for one in story.unstarted):
+    at, with_lines = datetime.now(UTC), with_log(context.stack, story)
+    context.with_log[story.message_id] = (at, with_lines)
+    if with_lines.conflicts and not any(entry.is_conflict for entry in story.unstarted):
         # The log has a conflict that was not found in UnstartedQueue.
         context.unstarted.scan()  # for which the story waits a moment
         story = _story(context, request)
@@ -87,12 +86,11 @@ def raw(context: Context, request: ViewRequest) -> Response:
 
 def _story(context: Context, request: ViewRequest) -> Story:
     """The message's story but for the log, with what was last found in UnstartedQueue."""
-    latest = context.refresh("unstarted").latest
-    seen = UnstartedScan()
-    if latest is not None:
-        seen = UnstartedScan(latest.entries, latest.in_flight_elsewhere, latest.at)
+    state = context.unstarted.refresh(request.patience)
+    listing = state.listing
+    unstarted_scan = UnstartedScan(listing.entries, listing.in_flight_elsewhere, state.at)
     return read_story(
-        context.stack, request.message_id, context.effect_store, log=False, unstarted=seen
+        context.stack, request.message_id, context.effect_store, log=False, unstarted=unstarted_scan
     )
 
 
@@ -106,7 +104,7 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
     looks, is_nowhere = request.number("looks"), story.execution is None and story.row is None
     every = _every(context, story, looks)
     values: dict[str, Any] = {
-        "asked": request.message_id,
+        "requested_id": request.message_id,
         "story": story,
         "log_read_at": log_read_at,
         "every": every,
@@ -114,16 +112,16 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
         "most_looks": MOST_LOOKS,
         "looks_no_more": is_nowhere and every is None,
         "argument": message_argument(story),
-        "unstarted_read": context.unstarted.latest,
+        "unstarted_read_at": context.unstarted.state.at,
         "unseen": None
         if story.is_known
         else [
             *not_found_sentences(context.stack, story),
-            how_far_read("UnstartedQueue", context.unstarted.state()),
+            context.unstarted.state.how_far_read("UnstartedQueue"),
         ],
     }
     if story.is_known:
-        form = _form(context, story) if state_of(story) == WAITING else None
+        form = _form(context, request, story) if state_of(story) == WAITING else None
         letter = form and form[1]
         summary = summarize(story, letter, differs_beside=True)
         values |= {
@@ -149,9 +147,9 @@ def _conflicts(story: Story) -> list[tuple[Unstarted, Difference | None]]:
     """Its conflicts that wait, and how each differs from what was started; None: not known."""
     first = _body(story)
     return [
-        (one, difference(first, one.queued.body) if first and one.queued.body else None)
-        for one in story.unstarted
-        if one.is_conflict
+        (entry, difference(first, entry.queued.body) if first and entry.queued.body else None)
+        for entry in story.unstarted
+        if entry.is_conflict
     ]
 
 
@@ -164,17 +162,19 @@ def _decision(
     key, letter, at = form or (None, None, None)
     failure = failure_of(story, letter)
     choice = decisions_on(context.stack, str(failure.get("reason")), str(failure.get("cause")))
-    choice.sort(key=lambda one: one != summary.advised)
+    choice.sort(key=lambda decision: decision != summary.advised)
     return {
         "key": key,
         "letter": letter,
-        "as_read": how_far_read("DeadLetterQueue", context.letters.state()),
+        "as_read": context.letters.state.how_far_read("DeadLetterQueue"),
         "at": at or datetime.now(UTC),
-        "decisions": {one: DECISIONS[one] for one in choice},
+        "decisions": {decision: DECISIONS[decision] for decision in choice},
         "does_it_twice": _do_it_twice(summary, letter),
         "command": f"actonce dead-letters show{context.stack.options} {message_argument(story)}"
         if letter is None
-        else "\n".join(command_to_decide(context.stack.options, letter, one) for one in choice),
+        else "\n".join(
+            command_to_decide(context.stack.options, letter, decision) for decision in choice
+        ),
     }
 
 
@@ -186,7 +186,7 @@ def _do_it_twice(summary: Summary, letter: DeadLetter | None) -> list[str]:
     return ["perform"] if looks_first else ["retry", "perform"]
 
 
-def _form(context: Context, story: Story) -> Form | None:
+def _form(context: Context, request: ViewRequest, story: Story) -> Form | None:
     """The form that decides on the dead letter that waits; None: the letter was not found.
 
     A page that looks again keeps its form, and what was typed. Where another reader holds letters
@@ -201,16 +201,14 @@ def _form(context: Context, story: Story) -> Form | None:
         is_its = letter.execution_name in (story.execution_name, story.message_id)
         return is_its and letter.attempt_id == row.get("attempt_id", letter.attempt_id)
 
-    latest = context.refresh("dead_letters").latest
-    if latest is None:
-        return None
-    found = next((one for one in latest.entries if is_it(one)), None)
-    if found is None:
-        form = context.letters.form_alone(is_it) if latest.in_flight_elsewhere else None
+    state = context.letters.refresh(request.patience)
+    found = next((letter for letter in state.listing.entries if is_it(letter)), None)
+    if found is None or state.at is None:
+        form = context.letters.form_alone(is_it) if state.listing.in_flight_elsewhere else None
         return form and (form[0], form[1].entries[0], form[1].at)
-    form = context.letters.form_alone(lambda one: one.entry == found.entry)
-    key = form[0] if form else context.letters.open_form(Shown([found], latest.at))
-    return key, found, latest.at
+    form = context.letters.form_alone(lambda letter: letter.entry == found.entry)
+    key = form[0] if form else context.letters.open_form(Shown([found], state.at))
+    return key, found, state.at
 
 
 def _every(context: Context, story: Story, looks: int) -> int | None:
@@ -220,7 +218,7 @@ def _every(context: Context, story: Story, looks: int) -> int | None:
         looks: how often the page has looked so far by itself.
     """
     if state_of(story) == WAITING:
-        is_read = context.letters.state().reading is None
+        is_read = context.letters.state.reading is None
         return _WHILE_IT_WAITS if is_read else _WHILE_IT_RUNS
     if story.execution is not None:
         is_open = story.execution.status == "RUNNING"

@@ -4,7 +4,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from actonce.console.answers import ViewRequest, elsewhere, page
+from actonce.console.answers import ViewRequest, page, redirect
 from actonce.console.context import Context
 from actonce.console.templating import address
 from actonce.console.views.dead_letters import VIEW
@@ -21,11 +21,11 @@ def list_(context: Context, request: ViewRequest) -> Response:
 
     Messages that wait for a decision are listed as dead letters: Step Functions cannot list them.
     """
-    status = request.one("status") or None
+    status = request.value("status") or None
     if status == WAITING:
-        return elsewhere(request, VIEW.path)
-    day = day_named(request.one("day"), ahead=True) if request.one("day") else None
-    cursor = request.one("cursor") or None
+        return redirect(request, VIEW.path)
+    day = day_named(request.value("day"), ahead=True) if request.value("day") else None
+    cursor = request.value("cursor") or None
     found = page_of(
         context.stack,
         status=status,
@@ -34,14 +34,15 @@ def list_(context: Context, request: ViewRequest) -> Response:
         limit=_PAGE,
         known=context.ended,
     )
-    latest = context.refresh("dead_letters").latest
-    letters = () if latest is None or latest.is_old else latest.entries
+    state = context.letters.refresh(request.patience)
+    letters = () if state.is_old else state.listing.entries
     return page(
         context,
         "messages.html.j2",
         found=found,
         letters={
-            one.message_id if context.has_rows else one.execution_name: one for one in letters
+            letter.message_id if context.has_rows else letter.execution_name: letter
+            for letter in letters
         },
         waiting=WAITING,
         status=status,
@@ -53,5 +54,5 @@ def list_(context: Context, request: ViewRequest) -> Response:
 
 def find(_: Context, request: ViewRequest) -> Response:
     """Redirect to the page of a message by its whole id, blanks included."""
-    text = request.one("q")
-    return elsewhere(request, address("/message", id=text) if text.strip() else "/messages")
+    text = request.value("q")
+    return redirect(request, address("/message", id=text) if text.strip() else "/messages")

@@ -5,23 +5,22 @@ nothing that came later, and nothing else.
 """
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from starlette.responses import Response
 
-from actonce.console.answers import Refused, ViewRequest, elsewhere, page
+from actonce.console.answers import Refused, ViewRequest, page, redirect
 from actonce.console.context import REPLACED, Context, QueueName
-from actonce.console.queue_cache import QueueState, Shown
+from actonce.console.queue_cache import Shown
 from actonce.console.templating import action_name, address
 from actonce.messages.advice import Advice
-from actonce.messages.filters import E, Listing
+from actonce.messages.filters import E, EntryFilter, Listing
 from actonce.messages.summary import advice_on
 from actonce.operate.bulk import Bulk
 from actonce.terminal.visible import visible
-from actonce.terminal.words import in_utc
 from actonce_core.records import timestamp
 
 PAGE = 50
@@ -54,11 +53,6 @@ def page_of(all_: Sequence[T], number: int) -> Page[T]:
     return Page(all_[(here - 1) * PAGE : here * PAGE], here, pages)
 
 
-def of_kind(kind: Mapping[str, str], entries: Iterable[E]) -> list[E]:
-    """The entries whose kind has these values, in their order."""
-    return [one for one in entries if all(one.kind.get(name) == kind[name] for name in kind)]
-
-
 @dataclass(frozen=True, slots=True)
 class QueueView(Generic[E]):
     """Views of a queue.
@@ -86,24 +80,19 @@ class QueueView(Generic[E]):
     @property
     def path(self) -> str:
         """The address of the list."""
-        return "/" + self.queue.replace("_", "-")
+        return f"/{self.queue}"
 
     def list_(self, context: Context, request: ViewRequest) -> Response:
         """The entries of a kind, or all, as the queue was read last."""
-        kind, state = self._kind(request), context.refresh(self.queue)
-        listing, count = state.latest, context.count(self.queue)
-        chosen = of_kind(kind, () if listing is None else listing.entries)
+        kind, queue = self._kind(request), context.look_at(self.queue, request.patience)
+        chosen = EntryFilter(kind).of(queue["state"].listing.entries)
         advice = self._advice(context, kind, chosen)
         return page(
             context,
             "queue.html.j2",
-            path=self.path,
+            **queue,
             kind=kind,
-            listing=listing,
-            state=state,
-            count=count,
             counts=context.counts.get(),
-            is_sure=state.is_sure(count) and not context.is_replaced.get().value,
             chosen=chosen,
             advice=advice.text,
             page=page_of(chosen, request.number("page")),
@@ -113,18 +102,17 @@ class QueueView(Generic[E]):
 
     def confirm(self, context: Context, request: ViewRequest) -> Response:
         """Ask: what would be done with which entries, how many, and by which command."""
-        action, kind, key = self._action(request), self._kind(request), request.one("key")
-        ticked = (
-            frozenset(request.fields.get("entry", [])) if request.one("scope") != "all" else None
-        )
-        queue = context.queue(self.queue)
-        shown = queue.forms.get(key) if key else self._chosen(context, kind, ticked)
+        action, kind, key = self._action(request), self._kind(request), request.value("key")
+        queue, gone = context.queues[self.queue], 0
+        if key:
+            shown = queue.forms.get(key)
+        else:
+            shown, gone = self._chosen(context, request)
         if shown is None:
             raise Refused(_GONE, 410, self.path)
         self._check(context, shown.entries, action)
         key = key or queue.open_form(shown)
         wants_note = self.wants_note(action)
-        gone = 0 if ticked is None else len(ticked) - len(shown.entries)
         return page(
             context,
             "confirm.html.j2",
@@ -134,7 +122,7 @@ class QueueView(Generic[E]):
             wants_note=wants_note,
             counted=self._counted(shown.entries),
             chosen=shown.entries,
-            gone=max(0, gone),
+            gone=gone,
             advice=self._advice(context, kind, shown.entries).text,
             at=shown.at,
             kind=kind,
@@ -148,11 +136,15 @@ class QueueView(Generic[E]):
 
     def act(self, context: Context, request: ViewRequest) -> Response:
         """Do it with the entries that were shown. A second click finds the first one's job."""
-        key, action, note = request.one("key"), self._action(request), request.one("note").strip()
-        forms = context.queue(self.queue).forms
+        key, action, note = (
+            request.value("key"),
+            self._action(request),
+            request.value("note").strip(),
+        )
+        forms = context.queues[self.queue].forms
         shown = forms.get(key)  # first: a form is closed once its job is begun
         if begun := context.jobs.begun_with(key):
-            return elsewhere(request, f"/jobs/{begun.number}")
+            return redirect(request, f"/jobs/{begun.number}")
         if shown is None:
             raise Refused(_GONE, 410, self.path)
         if context.is_replaced.get().value:
@@ -170,20 +162,20 @@ class QueueView(Generic[E]):
             self.task(context, Listing(shown.entries, in_flight_elsewhere=0), action, note),
         )
         forms.pop(key, None)
-        return elsewhere(request, f"/jobs/{job.number}")
+        return redirect(request, f"/jobs/{job.number}")
 
     def offered(self, context: Context, chosen: Sequence[E], advice: Advice) -> dict[str, str]:
         """What can be done with at least one entry, and what it means; the advised action first."""
         names = [
             name
             for name in self.actions
-            if any(self.why_not(context, one, name) is None for one in chosen)
+            if any(self.why_not(context, entry, name) is None for entry in chosen)
         ]
         return {n: self.actions[n] for n in sorted(names, key=lambda n: n != advice.action)}
 
     def _check(self, context: Context, chosen: Sequence[E], action: str) -> None:
         """Refuse what can be done with none of them; for some of them the job does."""
-        refusals = [self.why_not(context, one, action) for one in chosen]
+        refusals = [self.why_not(context, entry, action) for entry in chosen]
         if all(refusals):
             raise Refused(str(refusals[0]))
 
@@ -206,10 +198,10 @@ class QueueView(Generic[E]):
             return None
         kind = "".join(f" --{name} {shlex.quote(value)}" for name, value in shown.kind.items())
         # Nothing that came later: SQS tells milliseconds, and only what is older is acted on.
-        before = max(one.since for one in shown.entries) + timedelta(milliseconds=1)
-        told = f" --note {shlex.quote(note)}" if note else ""
+        before = max(entry.since for entry in shown.entries) + timedelta(milliseconds=1)
+        option = f" --note {shlex.quote(note)}" if note else ""
         return (
-            f"actonce {self.path[1:]} {action} --all{kind} --before {timestamp(before)}{told}"
+            f"actonce {self.path[1:]} {action} --all{kind} --before {timestamp(before)}{option}"
             f"{context.stack.options}"
         )
 
@@ -217,55 +209,37 @@ class QueueView(Generic[E]):
         return f"{len(chosen):,} {self.noun[len(chosen) != 1]}"
 
     def _action(self, request: ViewRequest) -> str:
-        action = request.one("action")
+        action = request.value("action")
         if action not in self.actions:
             raise Refused(f"Choose what to do: {', '.join(self.actions)}.")
         return action
 
     def _kind(self, request: ViewRequest) -> dict[str, str]:
         """The values of a kind in an address or a form."""
-        return {name: request.one(name) for name in self.kinds if name in request.fields}
+        return {name: request.value(name) for name in self.kinds if name in request.fields}
 
-    def _chosen(
-        self, context: Context, kind: Mapping[str, str], ticked: Collection[str] | None
-    ) -> Shown:
-        """What the queue has of a kind, one entry at least; of that what is ticked, None: all."""
-        if ticked is not None and not ticked:
+    def _chosen(self, context: Context, request: ViewRequest) -> tuple[Shown, int]:
+        """What the queue has of a kind, or of that what is ticked; and how much of that is gone.
+
+        Raises:
+            Refused: that is nothing.
+        """
+        kind, is_all = self._kind(request), request.value("scope") == "all"
+        ticked = frozenset(request.fields.getlist("entry"))
+        if not is_all and not ticked:
             raise Refused("Nothing is ticked. Tick some, or choose all.", 422, self.path)
-        listing = context.refresh(self.queue).latest
-        found = of_kind(kind, () if listing is None else listing.entries)
+        state = context.queues[self.queue].refresh(request.patience)
         chosen = [
-            replace(one, queued=replace(one.queued, body=""))
-            for one in found
-            if ticked is None or one.entry in ticked
+            replace(entry, queued=replace(entry.queued, body=""))
+            for entry in EntryFilter(kind).of(state.listing.entries)
+            if is_all or entry.entry in ticked
         ]
-        if listing is None or not chosen:
-            raise Refused(
+        if state.at is None or not chosen:
+            sentence = (
                 "Nothing was done: what you chose is not in the queue now, or another reader holds "
-                "it. Open the list again, and choose again.",
-                410,
-                self.path,
+                "it. Open the list again, and choose again."
             )
-        is_whole = ticked is None and not listing.in_flight_elsewhere
-        return Shown(chosen, listing.at, kind if is_whole else None)
-
-
-def how_far_read(queue: str, state: QueueState[Any]) -> str:
-    """Sentences on how far a queue was read in which something was not found.
-
-    Args:
-        queue: its name.
-        state: what is known of it.
-    """
-    told = f"{queue} has not been read yet."
-    if state.latest is not None:
-        told = f"{queue} was read at {in_utc(state.latest.at)}."
-        if state.latest.in_flight_elsewhere:
-            told += (
-                f" Another reader held {state.latest.in_flight_elsewhere:,} more of its messages."
-            )
-    if state.reading is not None:
-        told += " It is being read now."
-    if state.error is not None:
-        told += f" The last attempt to read it failed: {state.error}"
-    return told
+            raise Refused(sentence, 410, self.path)
+        is_whole = is_all and not state.listing.in_flight_elsewhere
+        gone = 0 if is_all else len(ticked) - len(chosen)
+        return Shown(chosen, state.at, kind if is_whole else None), gone

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from actonce.console.answers import Refused, ViewRequest, page
 from actonce.console.context import Context
-from actonce.console.views.queue_view import QueueView, how_far_read
+from actonce.console.views.queue_view import QueueView
 from actonce.messages.difference import difference
 from actonce.messages.filters import Listing
 from actonce.messages.history import Execution
@@ -22,13 +22,13 @@ from actonce.stack.message_ids import message_reader
 
 def entry(context: Context, request: ViewRequest) -> Response:
     """One of them; of a conflict also the first content, and how the two differ."""
-    name, state = request.one("entry"), context.refresh("unstarted")
-    entries = () if state.latest is None else state.latest.entries
-    found = next((one for one in entries if one.entry == name), None)
+    state = context.unstarted.refresh(request.patience)
+    name = request.value("entry")
+    found = next((entry for entry in state.listing.entries if entry.entry == name), None)
     if found is None:
         sentence = (
             "This delivery was not found in UnstartedQueue: somebody sent it back or discarded it, "
-            f"or it came later. {how_far_read('UnstartedQueue', state)}"
+            f"or it came later. {state.how_far_read('UnstartedQueue')}"
         )
         raise Refused(sentence, 404, VIEW.path)
     first = None
@@ -51,9 +51,9 @@ def entry(context: Context, request: ViewRequest) -> Response:
 
 
 def _command(context: Context, chosen: Sequence[Unstarted], action: str, note: str) -> str:
-    entries = " ".join(shlex.quote(one.entry) for one in chosen)
-    told = f" --note {shlex.quote(note)}" if action == "discard" else ""
-    return f"actonce unstarted {action} {entries}{told}{context.stack.options}"
+    entries = " ".join(shlex.quote(entry.entry) for entry in chosen)
+    option = f" --note {shlex.quote(note)}" if action == "discard" else ""
+    return f"actonce unstarted {action} {entries}{option}{context.stack.options}"
 
 
 def _task(

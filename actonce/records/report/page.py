@@ -7,10 +7,10 @@ the page every script and every request, should anything ever slip through.
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
+from jinja2 import UndefinedError
 from markupsafe import Markup
 
-from actonce.terminal.visible import visible
+from actonce.terminal.html import environment
 from pipeline.audit.judging.verdict_names import ALARMS
 from pipeline.audit.reading.places import place
 from pipeline.audit.reading.streams import OPTIONAL, STREAMS
@@ -80,21 +80,14 @@ def html(summary: dict[str, Any]) -> str:
 
 
 def _drawn(summary: dict[str, Any]) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_visible,
-    )
-    environment.filters |= {
+    templates = environment(HERE, keep="\n\t")
+    templates.filters |= {
         "number": _number,
         "shortened": _shortened,
         "bar": _bar,
     }
     judged = _JUDGED.get(summary["exit_status"], "bad")
-    return environment.get_template("page.html.j2").render(
+    return templates.get_template("page.html.j2").render(
         s=summary,
         css=Markup((HERE / "page.css").read_text("utf-8")),  # noqa: S704 a file of ours
         judged=judged,
@@ -105,13 +98,6 @@ def _drawn(summary: dict[str, Any]) -> str:
         streams=[one for one in STREAMS if one not in OPTIONAL],
         open_alarms=OPEN_ALARMS,
     )
-
-
-def _visible(value: Any) -> Any:
-    """Of every value that the template shows; markup is ours and stays as it is."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return visible(value, keep="\n\t")
-    return value
 
 
 def _bar(count: int, most: int) -> Markup:

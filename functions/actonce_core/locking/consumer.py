@@ -98,8 +98,9 @@ class Consumer:
         except _RoundsUsedUp as error:
             reason, last = DeadLetterReason.ROUNDS_USED_UP, error
         except (NotPerformed, _CannotFind) as error:
+            nothing_happened = isinstance(error, NotPerformed)
             reason, last = DeadLetterReason.OUTCOME_UNKNOWN, error
-            if nothing_happened := isinstance(error, NotPerformed):
+            if nothing_happened:
                 reason = DeadLetterReason.NOT_PERFORMED
             if attempt.given_back < self.max_retries:
                 self.locks.release_processing_lock(attempt, nothing_happened=nothing_happened)
