@@ -19,7 +19,7 @@ def opened_folder(folder: Path) -> IO[bytes]:
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
     other = [path for path in inside if path.suffix != ".jsonl" or not path.is_file()]
     if other or not inside:
-        why = f"holds {other[0].name}" if other else "holds none"
+        why = f"holds {other[0].name}" if other else "holds no file"
         raise WrongUse(
             f"{folder} {why}: name a folder of .jsonl files, such as messages/ of a plan."
         )
