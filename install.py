@@ -138,9 +138,9 @@ def _left_out(kind: str) -> set[str]:
 
 
 def _java_is_there() -> bool:
-    """As `pipeline/spark/java.py` finds it; that module needs nothing but the standard library."""
-    code = "from pipeline.spark.java import find_java; print(find_java() is not None)"
-    answer = _run([sys.executable, "-S", "-c", code], cwd=PROJECT)
+    """As `actonce_pipeline.spark.java` finds it, which needs nothing but the standard library."""
+    code = "from actonce_pipeline.spark.java import find_java; print(find_java() is not None)"
+    answer = _run([sys.executable, "-S", "-c", code], cwd=PROJECT / "pipeline")
     return answer.stdout.strip() == "True"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.spark.java import NONE_FOUND, find_java
+from actonce_pipeline.spark.java import NONE_FOUND, find_java
 
 needed = pytest.mark.skipif(
     find_java() is None and not os.environ.get("SPARK_REMOTE"),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import execution_records
 from actonce.records import audit_package
-from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.request import Request, parser
+from actonce_pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.request import Request, parser
 from tests.support import asl, audit_machine
 from tests.support.snapshots import Snapshot
 

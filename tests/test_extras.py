@@ -20,7 +20,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     subprocess.run(
         [sys.executable, "-m", with_extras.__name__, str(folder)],
         cwd=PROJECT,
-        env={"PATH": "/nowhere", "HOME": str(folder), "PYTHONPATH": "functions"}
+        env={"PATH": "/nowhere", "HOME": str(folder), "PYTHONPATH": "functions:pipeline"}
         | {"AWS_EC2_METADATA_DISABLED": "true"},
         input="\n".join(LINES) + "\n",
         text=True,

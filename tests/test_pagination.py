@@ -22,8 +22,8 @@ from actonce.records import collect
 from actonce.stack import clients
 from actonce.stack.clients import Aws, Stack
 from actonce_core.histories import reading
+from actonce_pipeline.audit.reading.effects import Attributes
 from execution_records import DayRecorder
-from pipeline.audit.reading.effects import Attributes
 from tests.support.asl import PROJECT
 
 Site = tuple[str, str, str]

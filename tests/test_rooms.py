@@ -18,7 +18,7 @@ ROOMS = (
     ("queues",),
     ("stack",),
     ("terminal",),
-    ("pipeline",),
+    ("actonce_pipeline",),
     ("actonce_core",),
 )
 """From top to bottom. A room imports from those below it."""
@@ -26,7 +26,7 @@ ROOMS = (
 PLACES = {
     **{name: PROJECT / "actonce" / name for rooms in ROOMS[1:-2] for name in rooms},
     "lab": PROJECT / "lab",
-    "pipeline": PROJECT / "pipeline",
+    "actonce_pipeline": PROJECT / "pipeline" / "actonce_pipeline",
     "actonce_core": PROJECT / "functions" / "actonce_core",
 }
 FLOOR = {name: number for number, rooms in enumerate(ROOMS) for name in rooms}
@@ -62,5 +62,5 @@ def test_no_module_lies_loose() -> None:
     rooms = {
         path.name for path in (PROJECT / "actonce").iterdir() if (path / "__init__.py").exists()
     }
-    assert rooms == FLOOR.keys() - {"lab", "pipeline", "actonce_core"}
+    assert rooms == FLOOR.keys() - {"lab", "actonce_pipeline", "actonce_core"}
     assert [path.name for path in (PROJECT / "actonce").glob("*.py")] == ["__init__.py"]

@@ -13,7 +13,7 @@ import consumer
 from actonce.stack.sources import version, version_of
 from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
 from actonce_core.batch import LARGEST_BATCH
-from pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support.limited_starter import MALLOC
 from tests.support.metrics import told_metrics
 from tests.support.snapshots import Snapshot

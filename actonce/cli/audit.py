@@ -24,9 +24,9 @@ from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce.terminal.visible import give_up_output
 from actonce.terminal.words import pluralize
-from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.request import Request, attributes, moment
-from pipeline.errors import CannotAudit
+from actonce_pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.request import Request, attributes, moment
+from actonce_pipeline.errors import CannotAudit
 
 _PAGE = "report.html"
 _MARKS = {0: ("✓", "green"), 3: ("?", "yellow"), 4: ("?", "yellow")}  # beside the sentence
@@ -129,9 +129,9 @@ def audit(
     if os.environ.get("SPARK_REMOTE"):
         require("pipeline", "actonce audit with SPARK_REMOTE")
     # Spark takes a second to import, and no other command needs it.
-    job = importlib.import_module("pipeline.audit.job")
-    places = importlib.import_module("pipeline.audit.reading.places")
-    session = importlib.import_module("pipeline.spark.session")
+    job = importlib.import_module("actonce_pipeline.audit.job")
+    places = importlib.import_module("actonce_pipeline.audit.reading.storage")
+    session = importlib.import_module("actonce_pipeline.spark.session")
     try:
         request = Request(
             records,
@@ -205,7 +205,7 @@ def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
     """
     out = out.rstrip("/")
     drawn = importlib.import_module("actonce.records.report").html(summary)
-    place = importlib.import_module("pipeline.audit.reading.places").place(spark, out)
+    place = importlib.import_module("actonce_pipeline.audit.reading.storage").place(spark, out)
     place.write(_PAGE, drawn)
     return f"{out}/{_PAGE}"
 

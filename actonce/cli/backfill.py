@@ -53,11 +53,11 @@ def backfill(
         actonce backfill archive/ --message-id order.id --to plan
     """
     # Here, for Spark takes longer to import than all else of the command line.
-    from pipeline.backfill import plan  # noqa: PLC0415
-    from pipeline.backfill.errors import BackfillFailed, WrongRequest  # noqa: PLC0415
-    from pipeline.backfill.rows import Selection  # noqa: PLC0415
-    from pipeline.errors import CannotAudit  # noqa: PLC0415
-    from pipeline.spark.session import ended_together, spark_session  # noqa: PLC0415
+    from actonce_pipeline.backfill import plan  # noqa: PLC0415
+    from actonce_pipeline.backfill.errors import BackfillFailed, WrongRequest  # noqa: PLC0415
+    from actonce_pipeline.backfill.rows import Selection  # noqa: PLC0415
+    from actonce_pipeline.errors import CannotAudit  # noqa: PLC0415
+    from actonce_pipeline.spark.session import ended_together, spark_session  # noqa: PLC0415
 
     def session() -> "SparkSession":
         console.say("Starting Spark, which plans")

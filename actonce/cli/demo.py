@@ -24,8 +24,8 @@ from actonce.stack.embedded_folder import Paths
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import WrongUse
-from pipeline.audit.reading.effects import DEFAULT_KEY, Attributes
-from pipeline.spark.java import NONE_FOUND, use_java
+from actonce_pipeline.audit.reading.effects import DEFAULT_KEY, Attributes
+from actonce_pipeline.spark.java import NONE_FOUND, use_java
 
 MESSAGES = 200
 

@@ -18,7 +18,7 @@ from actonce.messages.own_effects import (
 )
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
-from pipeline.audit.reading.effects import DEFAULT_ID, DEFAULT_KEY, Attributes
+from actonce_pipeline.audit.reading.effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 
 
 # Any: what Typer makes of an option is of a type that it keeps to itself.

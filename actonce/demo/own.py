@@ -15,7 +15,7 @@ from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.delivery import Delivery
 from actonce_core.invoked_effect import InvokedEffect
 from actonce_core.message import Message, MessageReader
-from pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.effects import Attributes
 
 _LOOKS_AT_ONCE = 8
 

@@ -80,9 +80,9 @@ def count_again(
 def _audited(records: Path, now: datetime, *, by_word: bool) -> dict[str, Any]:
     """The audit's summary of the records; nothing is in flight any more, as if the day was over."""
     # Spark takes longer to import than all else of the demo.
-    job = importlib.import_module("pipeline.audit.job")
-    asked = importlib.import_module("pipeline.audit.request")
-    session = importlib.import_module("pipeline.spark.session")
+    job = importlib.import_module("actonce_pipeline.audit.job")
+    asked = importlib.import_module("actonce_pipeline.audit.request")
+    session = importlib.import_module("actonce_pipeline.spark.session")
     tomorrow = datetime.combine(now.date() + timedelta(days=1), time.min, UTC)
     request = asked.Request(str(records), as_of=tomorrow, grace_ms=0, by_executions=by_word)
     try:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from pipeline.spark.java import find_java
+from actonce_pipeline.spark.java import find_java
 
 _APPLICATION: Final = "AWS::EMRServerless::Application"
 _MISSING: Final = (

@@ -24,7 +24,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.records import timestamp
-from pipeline.audit.reading.effects import (
+from actonce_pipeline.audit.reading.effects import (
     DEFAULT_KEY,
     Attributes,
     effect_id_of,

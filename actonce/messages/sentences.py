@@ -27,7 +27,7 @@ from actonce.terminal.error_names import in_words
 from actonce.terminal.words import capitalize, in_utc, pluralize, times
 from actonce_core.histories.stays import DECISIONS
 from actonce_core.reason import DeadLetterReason
-from pipeline.audit.reading.effects import moment
+from actonce_pipeline.audit.reading.effects import moment
 
 DESCRIPTION_CHARACTERS = 200
 """Most characters of an effect's description in the sentence; `--json` has it whole."""

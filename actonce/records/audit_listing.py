@@ -5,7 +5,7 @@ from pathlib import Path
 
 from actonce.stack.extras import require
 from actonce.terminal.errors import Failed, WrongUse
-from pipeline.audit.judging.verdict_names import VERDICTS
+from actonce_pipeline.audit.judging.verdict_names import VERDICTS
 
 COUNTED = {
     "suppressed": "with deliveries that were suppressed",

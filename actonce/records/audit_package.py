@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import actonce_core
-import pipeline
+import actonce_pipeline
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 ENTRY_POINT: Final = "audit.py"
 MODULES: Final = "pipeline.zip"
-_PACKAGES: Final = tuple(Path(str(one.__file__)).parent for one in (actonce_core, pipeline))
+_PACKAGES: Final = tuple(Path(str(one.__file__)).parent for one in (actonce_core, actonce_pipeline))
 _STARTED: Final = _PACKAGES[-1] / "audit" / "__main__.py"
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 _UNIX: Final = 3

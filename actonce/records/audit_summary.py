@@ -15,9 +15,9 @@ from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce_core.records import timestamp
 from actonce_core.transient import error_code
-from pipeline.audit.reading.effects import moment
-from pipeline.audit.reading.places import is_uri, place
-from pipeline.audit.request import Status
+from actonce_pipeline.audit.reading.effects import moment
+from actonce_pipeline.audit.reading.storage import is_uri, place
+from actonce_pipeline.audit.request import Status
 
 SEVERITIES: Final[Mapping[Any, str]] = {
     int(status): status.name.lower().replace("_", " ") for status in Status

@@ -34,9 +34,9 @@ from actonce.embedded.injected.failing_services import TOLD, write_rules
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed
+from actonce_pipeline.spark.java import use_java
 from appointments import BOOK_KEY
 from lab.bench.machine import machine
-from pipeline.spark.java import use_java
 
 QUIET_SECONDS = 900
 """Longest wait for progress; longer than the longest back-off."""

@@ -41,7 +41,7 @@ def test_the_same_sources_give_the_same_bytes_in_a_folder_or_a_bucket(
     with zipfile.ZipFile(io.BytesIO((tmp_path / "one" / "pipeline.zip").read_bytes())) as archive:
         entries = archive.infolist()
     assert [entry.filename for entry in entries] == sorted(entry.filename for entry in entries)
-    assert "pipeline/__init__.py" in {entry.filename for entry in entries}
+    assert "actonce_pipeline/__init__.py" in {entry.filename for entry in entries}
     # Nothing of the machine is in it.
     assert {(one.date_time, one.create_system, one.external_attr >> 16) for one in entries} == {
         ((1980, 1, 1, 0, 0, 0), 3, 0o100644)
@@ -50,7 +50,7 @@ def test_the_same_sources_give_the_same_bytes_in_a_folder_or_a_bucket(
 
 def test_the_audit_imports_and_needs_nothing_that_spark_does_not_bring() -> None:
     def below(module: str) -> Iterator[str]:
-        path = PROJECT / Path(*module.split("."))
+        path = PROJECT / "pipeline" / Path(*module.split("."))
         if module.startswith("actonce_core"):  # packed beside it
             path = PROJECT / "functions" / Path(*module.split("."))
         file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
@@ -61,17 +61,19 @@ def test_the_audit_imports_and_needs_nothing_that_spark_does_not_bring() -> None
                 yield from (alias.name for alias in node.names)
 
     seen: set[str] = set()
-    waiting = ["pipeline.audit.__main__"]
+    waiting = ["actonce_pipeline.audit.__main__"]
     while waiting:
         module = waiting.pop()
         if module not in seen:
             seen.add(module)
-            waiting += below(module) if module.startswith(("pipeline.", "actonce_core")) else ()
-    ours = {"pipeline", "actonce_core"}
+            waiting += (
+                below(module) if module.startswith(("actonce_pipeline.", "actonce_core")) else ()
+            )
+    ours = {"actonce_pipeline", "actonce_core"}
     others = {name.split(".")[0] for name in seen} - sys.stdlib_module_names - ours
     assert others - SHIPPED_WITH_SPARK == ONLY_WHERE_IT_IS_NEEDED
-    assert not [name for name in seen if name.startswith("pipeline.backfill")]
+    assert not [name for name in seen if name.startswith("actonce_pipeline.backfill")]
 
     absent = "".join(f"sys.modules[{name!r}] = None; " for name in sorted(ONLY_WHERE_IT_IS_NEEDED))
-    start = f"import sys; {absent}import pipeline.audit.__main__"
+    start = f"import sys; {absent}import actonce_pipeline.audit.__main__"
     subprocess.run([sys.executable, "-c", start], cwd=PROJECT, check=True)

@@ -28,7 +28,7 @@ from actonce_core.histories.stays import DecisionWait
 from actonce_core.message import MessageReader
 from actonce_core.reason import NOTHING_HAPPENED
 from actonce_core.records import timestamp
-from pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support.queues import handed_on, letter
 from tests.support.snapshots import Snapshot
 from tests.support.stacks import (

@@ -311,7 +311,7 @@ cli.main()
 def test_the_job_prints_codes_too(fails: bool) -> None:
     program = f"""
 import sys
-from pipeline.audit import job as audit
+from actonce_pipeline.audit import job as audit
 text = {HOSTILE!a}
 def judge(*_):
     if {fails}:

@@ -19,7 +19,7 @@ from actonce.records.day_files import day_folder
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.histories.reading import ExecutionRecords, ExecutionSummary
-from pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support import stacks
 from tests.support.stacks import with_log, with_outputs
 from tests.support.tables import make_table

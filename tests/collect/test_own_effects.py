@@ -13,7 +13,7 @@ from actonce.cli.effects_options import EffectsPlace
 from actonce.messages.own_effects import DynamoDbEffects, EffectStore, FileEffects
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
-from pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support.stacks import forbid
 from tests.support.tables import make_table
 

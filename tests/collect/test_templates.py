@@ -8,8 +8,8 @@ import pytest
 
 from actonce.stack.clients import OF_THE_AUDIT
 from actonce.stack.embedded_folder import PROJECT
-from pipeline.audit.request import attributes
-from pipeline.errors import CannotAudit
+from actonce_pipeline.audit.request import attributes
+from actonce_pipeline.errors import CannotAudit
 from tests import template as cloudformation
 from tests.support import asl, audit_machine
 from tests.template import as_list, statements

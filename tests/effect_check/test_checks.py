@@ -11,7 +11,7 @@ import pytest
 from actonce.adopt.effect_check.calls import CallResult, Event, Outcome, read
 from actonce.adopt.effect_check.checks import CHECKS, Finding, Settings, Status, Trial
 from actonce_core.effect import NotPerformed, Rejected
-from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
+from actonce_pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
 from tests.effect_check.simulated import Hung, Simulated, World
 
 BODY = {"amount": 20}

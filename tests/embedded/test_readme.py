@@ -13,7 +13,7 @@ import pytest
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Aws, embedded_variables
 from actonce.stack.embedded_folder import PROJECT
-from pipeline.spark.java import find_java
+from actonce_pipeline.spark.java import find_java
 from tests import template
 from tests.embedded.homes import home
 from tests.embedded.waiting import wait_until

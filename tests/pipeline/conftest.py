@@ -4,8 +4,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.spark.java import NONE_FOUND, find_java
-from pipeline.spark.session import spark_session
+from actonce_pipeline.spark.java import NONE_FOUND, find_java
+from actonce_pipeline.spark.session import spark_session
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import audit
-from pipeline.audit.request import Request, parser
+from actonce_pipeline.audit.job import audit
+from actonce_pipeline.audit.request import Request, parser
 from tests.pipeline.streams_on_disk import EFFECTS
 
 Row = dict[str, Any]

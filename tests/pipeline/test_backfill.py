@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from actonce.terminal.files import sync_folder
-from pipeline.backfill import archive as archives
-from pipeline.backfill import plan
-from pipeline.backfill.errors import BackfillFailed, WrongRequest
-from pipeline.backfill.plan import Counts
-from pipeline.backfill.rows import Selection
-from pipeline.spark.session import spark_session
+from actonce_pipeline.backfill import archive as archives
+from actonce_pipeline.backfill import plan
+from actonce_pipeline.backfill.errors import BackfillFailed, WrongRequest
+from actonce_pipeline.backfill.plan import Counts
+from actonce_pipeline.backfill.rows import Selection
+from actonce_pipeline.spark.session import spark_session
 from tests import java
 from tests.support import appointments as real
 

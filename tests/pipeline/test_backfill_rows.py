@@ -9,8 +9,8 @@ from actonce_core.delivery import Delivery
 from actonce_core.execution import MAX_INPUT_BYTES, execution_input
 from actonce_core.message import Message, MessageReader, Refusal
 from actonce_core.strict_json import canonical
-from pipeline.backfill.errors import WrongRequest
-from pipeline.backfill.rows import BadRow, Selection, parse
+from actonce_pipeline.backfill.errors import WrongRequest
+from actonce_pipeline.backfill.rows import BadRow, Selection, parse
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 ids = text.filter(bool)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import cache
-from pipeline.audit.cache import (
+from actonce_pipeline.audit import cache
+from actonce_pipeline.audit.cache import (
     DayCounts,
     Manifest,
     differences,
@@ -18,9 +18,9 @@ from pipeline.audit.cache import (
     version,
     why_read,
 )
-from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.reading.places import alone_in
-from pipeline.errors import CannotAudit
+from actonce_pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.storage import alone_in
+from actonce_pipeline.errors import CannotAudit
 from tests.pipeline.nights import Killed, Row, audited, rows_of, said
 from tests.pipeline.streams_on_disk import DAY, at, effect, file_of, performed, write
 
@@ -89,7 +89,7 @@ def test_each_source_is_a_part_of_the_version(
 ) -> None:
     """The code of a reason that is added may be one that another record had."""
     monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path / package)
-    for package in ("pipeline.audit", "pipeline.spark", "actonce_core"):
+    for package in ("actonce_pipeline.audit", "actonce_pipeline.spark", "actonce_core"):
         (tmp_path / package / "below").mkdir(parents=True)
     source = tmp_path / "actonce_core" / "below" / "reason.py"
     found = [version("4")]
@@ -205,7 +205,7 @@ def test_killed_while_it_writes_the_next_night_says_what_it_would_have(
         raise Killed
 
     with monkeypatch.context() as dies:
-        dies.setattr(f"pipeline.audit.cache.{write}", dying)
+        dies.setattr(f"actonce_pipeline.audit.cache.{write}", dying)
         with pytest.raises(Killed):
             judged(spark, root)
     now = said(judged(spark, root))

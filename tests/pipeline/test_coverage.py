@@ -6,10 +6,10 @@ from typing import Final
 
 from pyspark.sql import Row, SparkSession
 
-from pipeline.audit.horizon import Horizon
-from pipeline.audit.judging.verdicts import Coverage, judged, per_message
-from pipeline.audit.reading.streams import REFUSED, STREAMS, Code
-from pipeline.audit.times import DAY_MS, Interval, midnight
+from actonce_pipeline.audit.horizon import Horizon
+from actonce_pipeline.audit.judging.verdicts import Coverage, judged, per_message
+from actonce_pipeline.audit.reading.streams import REFUSED, STREAMS, Code
+from actonce_pipeline.audit.times import DAY_MS, Interval, midnight
 
 DAY: Final = date(2026, 1, 31)
 NEXT: Final = DAY + timedelta(days=1)

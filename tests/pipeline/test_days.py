@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.reading.all_streams import before
-from pipeline.audit.results.summary import known_by
-from pipeline.audit.times import midnight
-from pipeline.spark.session import BRIEF
+from actonce_pipeline.audit.reading.events import before
+from actonce_pipeline.audit.results.summary import known_by
+from actonce_pipeline.audit.times import midnight
+from actonce_pipeline.spark.session import BRIEF
 from tests.pipeline.nights import audited, rows_of
 from tests.pipeline.streams_on_disk import (
     DAY,

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.reading.all_streams import records
-from pipeline.audit.reading.effects import Attributes, effect_id_of, moment
-from pipeline.audit.reading.listing import list_records
-from pipeline.audit.reading.records import Row, rows_of
-from pipeline.audit.reading.streams import Code
-from pipeline.audit.times import in_ms
-from pipeline.errors import CannotAudit
+from actonce_pipeline.audit.reading.effects import Attributes, effect_id_of, moment
+from actonce_pipeline.audit.reading.events import records
+from actonce_pipeline.audit.reading.listing import list_records
+from actonce_pipeline.audit.reading.records import Row, rows_of
+from actonce_pipeline.audit.reading.streams import Code
+from actonce_pipeline.audit.times import in_ms
+from actonce_pipeline.errors import CannotAudit
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import audited, judgements_of
 from tests.pipeline.streams_on_disk import DAY, at, delivery, execution, named, put, write

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from pipeline.audit.horizon import Horizon
-from pipeline.audit.job import _span
-from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
-from pipeline.audit.reading.listing import File, Listing
-from pipeline.audit.reading.streams import STREAMS
-from pipeline.audit.request import Request, Status
-from pipeline.audit.results.summary import Findings, uncovered
-from pipeline.audit.times import midnight
-from pipeline.errors import CannotAudit
+from actonce_pipeline.audit.horizon import Horizon
+from actonce_pipeline.audit.job import _span
+from actonce_pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
+from actonce_pipeline.audit.reading.listing import File, Listing
+from actonce_pipeline.audit.reading.streams import STREAMS
+from actonce_pipeline.audit.request import Request, Status
+from actonce_pipeline.audit.results.summary import Findings, uncovered
+from actonce_pipeline.audit.times import midnight
+from actonce_pipeline.errors import CannotAudit
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.audit.cache import DayCounts
-from pipeline.audit.horizon import Horizon, horizon_of
-from pipeline.audit.job import _over
-from pipeline.audit.reading.listing import File, Listing
-from pipeline.audit.results.summary import uncovered
+from actonce_pipeline.audit.cache import DayCounts
+from actonce_pipeline.audit.horizon import Horizon, horizon_of
+from actonce_pipeline.audit.job import _over
+from actonce_pipeline.audit.reading.listing import File, Listing
+from actonce_pipeline.audit.results.summary import uncovered
 from tests.pipeline.nights import requested
 from tests.pipeline.streams_on_disk import DAY, STREAMS
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.spark import java
-from pipeline.spark.java import find_java
+from actonce_pipeline.spark import java
+from actonce_pipeline.spark.java import find_java
 from tests.java import without_java
 
 _IMPORTS = """
-from pipeline.errors import CannotAudit
-from pipeline.spark.session import spark_session
+from actonce_pipeline.errors import CannotAudit
+from actonce_pipeline.spark.session import spark_session
 """
 _ASKED = "--add-modules=jdk.incubator.vector"
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import cache
-from pipeline.errors import CannotAudit
+from actonce_pipeline.audit import cache
+from actonce_pipeline.errors import CannotAudit
 from tests.pipeline import streams_on_disk as on_disk
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import Row, audited, verdicts_of

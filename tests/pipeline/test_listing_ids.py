@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from actonce.cli.audit import audit as audit_command
 from actonce.records.audit_listing import message_ids
 from actonce.terminal.errors import Failed, WrongUse
-from pipeline.audit.job import audit
+from actonce_pipeline.audit.job import audit
 from tests.pipeline.nights import requested
 from tests.pipeline.streams_on_disk import DAY, EFFECTS, at, delivery, performed, sent, write
 

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from actonce.stack.embedded_folder import PROJECT
-from pipeline.audit.horizon import horizon_of
-from pipeline.audit.job import message_rows
-from pipeline.audit.reading.all_streams import SCHEMA
-from pipeline.audit.reading.listing import list_records
-from pipeline.audit.reading.records import Row
-from pipeline.audit.reading.streams import Code, codes_of
-from pipeline.audit.request import Request
-from pipeline.audit.times import in_ms
-from pipeline.spark.session import spark_session
+from actonce_pipeline.audit.horizon import horizon_of
+from actonce_pipeline.audit.job import message_rows
+from actonce_pipeline.audit.reading.events import SCHEMA
+from actonce_pipeline.audit.reading.listing import list_records
+from actonce_pipeline.audit.reading.records import Row
+from actonce_pipeline.audit.reading.streams import Code, codes_of
+from actonce_pipeline.audit.request import Request
+from actonce_pipeline.audit.times import in_ms
+from actonce_pipeline.spark.session import spark_session
 from tests import java
 from tests.pipeline.judge import judge
 from tests.pipeline.nights import audited, judgements_of
@@ -31,7 +31,7 @@ ADDED = {
         "class Reason(_Explained):\n",
         '    NIGHT = "at_night", "it came at night"\n',
     ),
-    "pipeline/audit/reading/streams.py": (
+    "pipeline/actonce_pipeline/audit/reading/streams.py": (
         '    CLOSED_PERFORMED = "executions"\n',
         '    CLOSED_CANCELED = "executions"\n',
     ),
@@ -69,7 +69,7 @@ def test_a_reason_or_a_state_is_judged_right_that_is_added_in_one_place(tmp_path
         (copy / name).write_text(text.replace(line, f"{line}{more}"))
     examples = {key: one for key, one in EXAMPLES.items() if key != "unasked as yet"}
     root = planted(tmp_path / "records", examples | {"at night": AT_NIGHT})
-    path = os.pathsep.join(map(str, (copy, copy / "functions", PROJECT)))
+    path = os.pathsep.join(map(str, (copy / "pipeline", copy / "functions", PROJECT)))
     run = subprocess.run(
         [sys.executable, "-c", _RUN, str(root)],
         cwd=copy,

@@ -5,8 +5,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipeline.audit.judging.verdict_names import VERDICTS
-from pipeline.audit.results.summary import Findings
+from actonce_pipeline.audit.judging.verdict_names import VERDICTS
+from actonce_pipeline.audit.results.summary import Findings
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import audited, judgements_of
 from tests.pipeline.streams_on_disk import (

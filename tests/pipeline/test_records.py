@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pipeline.audit.reading.all_streams import records
-from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.reading.listing import list_records
-from pipeline.audit.reading.records import COLUMNS, rows_of
-from pipeline.audit.reading.streams import REFUSED, Code
+from actonce_pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.events import records
+from actonce_pipeline.audit.reading.listing import list_records
+from actonce_pipeline.audit.reading.records import COLUMNS, rows_of
+from actonce_pipeline.audit.reading.streams import REFUSED, Code
 from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import (
     DAY,

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.audit import job
-from pipeline.audit.job import main
-from pipeline.audit.reading.listing import list_records
-from pipeline.errors import CannotAudit
-from pipeline.spark.session import spark_session
+from actonce_pipeline.audit import job
+from actonce_pipeline.audit.job import main
+from actonce_pipeline.audit.reading.listing import list_records
+from actonce_pipeline.errors import CannotAudit
+from actonce_pipeline.spark.session import spark_session
 from tests.pipeline.nights import requested
 from tests.pipeline.streams_on_disk import DAY, performed, write
 

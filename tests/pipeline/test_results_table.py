@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from actonce.stack.embedded_folder import PROJECT
-from pipeline.audit.reading.listing import _EARLIEST
+from actonce_pipeline.audit.reading.listing import _EARLIEST
 from tests import template
 from tests.pipeline.nights import audited
 from tests.pipeline.streams_on_disk import at, dead_letter, delivery, effect, performed, write

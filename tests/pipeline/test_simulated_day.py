@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pipeline.audit.judging.verdict_names import ALARMS
+from actonce_pipeline.audit.judging.verdict_names import ALARMS
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import audited, rows_of, said, verdicts_of
 from tests.pipeline.streams_on_disk import (

@@ -16,17 +16,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from actonce.stack.embedded_folder import PROJECT
+from actonce_pipeline.audit.horizon import horizon_of
+from actonce_pipeline.audit.job import message_rows
+from actonce_pipeline.audit.judging.verdict_names import VERDICTS
+from actonce_pipeline.audit.judging.verdicts import Coverage, doubts, facts_of, per_message, rules
+from actonce_pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.events import before, narrow, records
+from actonce_pipeline.audit.reading.listing import list_records
+from actonce_pipeline.audit.request import Request
+from actonce_pipeline.audit.times import in_ms
 from lab.bench.records import truth_of
 from lab.bench.records import write as write_planted
-from pipeline.audit.horizon import horizon_of
-from pipeline.audit.job import message_rows
-from pipeline.audit.judging.verdict_names import VERDICTS
-from pipeline.audit.judging.verdicts import Coverage, doubts, facts_of, per_message, rules
-from pipeline.audit.reading.all_streams import before, narrow, records
-from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.reading.listing import list_records
-from pipeline.audit.request import Request
-from pipeline.audit.times import in_ms
 from tests.pipeline.judge import Record, judge
 from tests.pipeline.nights import audited, verdicts_of
 from tests.pipeline.streams_on_disk import (

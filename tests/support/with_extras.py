@@ -170,7 +170,7 @@ def main() -> None:
             os.wait()
 
 
-OURS = {"actonce", "actonce_core", "pipeline", "awscrt"}
+OURS = {"actonce", "actonce_core", "actonce_pipeline", "awscrt"}
 """Never hidden: what is here, and what botocore has looked for by now."""
 assert status
 _DISTRIBUTIONS = importlib.metadata.packages_distributions()

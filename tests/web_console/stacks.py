@@ -7,7 +7,7 @@ from pathlib import Path
 from actonce.messages.own_effects import EffectStore, FileEffects
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
-from pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support.queues import dead, decide_shown
 from tests.support.stacks import TABLE, log
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from actonce.console.machine_picture import machine_picture, path_marks
 from actonce.messages.history import Step
+from actonce_pipeline.audit.judging.verdict_names import VERDICTS
 from docs import draw_state_machine as drawing
-from pipeline.audit.judging.verdict_names import VERDICTS
 from tests.hostile import HOSTILE, forbidden
 from tests.support import histories
 

@@ -27,7 +27,7 @@ from actonce.adopt.effect_check.calls import (
 )
 from actonce_core.effect import MAX_EFFECT_BYTES
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
-from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
+from actonce_pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
 
 SIDE_BY_SIDE = 2
 REPEATS = 3

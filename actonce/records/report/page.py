@@ -11,9 +11,9 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from actonce.terminal.html import environment
-from pipeline.audit.judging.verdict_names import ALARMS
-from pipeline.audit.reading.places import place
-from pipeline.audit.reading.streams import OPTIONAL, STREAMS
+from actonce_pipeline.audit.judging.verdict_names import ALARMS
+from actonce_pipeline.audit.reading.storage import place
+from actonce_pipeline.audit.reading.streams import OPTIONAL, STREAMS
 
 VERSION = 1
 """Of the summary's form."""

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.judging.verdict_names import ALARMS
+from actonce_pipeline.audit.judging.verdict_names import ALARMS
 from tests.pipeline.nights import audited, rows_of, said
 from tests.pipeline.streams_on_disk import DAY, at, effect, line_of, performed, write
 
@@ -181,7 +181,7 @@ def audited_cases(spark: SparkSession, cases: Cases) -> dict[str, set[str]]:
     with planted(cases) as of, pytest.MonkeyPatch.context() as patch:
         root = next(iter(of.values())).root
         out = root.parent / "out"
-        patch.setattr("pipeline.audit.reading.quarantine.MAX_EXAMPLES", 10_000)
+        patch.setattr("actonce_pipeline.audit.reading.quarantine.MAX_EXAMPLES", 10_000)
         summary, rows = audited(spark, root, out), rows_of(out)
         assert said(audited(spark, root, out)) == said(summary)
         assert rows_of(out) == rows

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from pipeline.audit.reading.listing import Listing, _problem, list_records
-from pipeline.audit.reading.places import ListedFile
-from pipeline.errors import CannotAudit
+from actonce_pipeline.audit.reading.listing import Listing, _problem, list_records
+from actonce_pipeline.audit.reading.storage import ListedFile
+from actonce_pipeline.errors import CannotAudit
 from tests.pipeline.streams_on_disk import DAY, performed, write
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.reading.listing import list_records
-from pipeline.audit.reading.records import COLUMNS, rows_of
+from actonce_pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.listing import list_records
+from actonce_pipeline.audit.reading.records import COLUMNS, rows_of
 from tests.pipeline.adversary.planted import CASES, GROUPS, audited_cases, planted
 from tests.pipeline.streams_on_disk import EFFECTS
 

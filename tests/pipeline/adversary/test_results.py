@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import job
-from pipeline.audit.reading import listing, places
-from pipeline.audit.results.summary import MAX_EVENTS
-from pipeline.audit.results.tables import refuse_others
-from pipeline.errors import CannotAudit
+from actonce_pipeline.audit import job
+from actonce_pipeline.audit.reading import listing, storage
+from actonce_pipeline.audit.results.summary import MAX_EVENTS
+from actonce_pipeline.audit.results.tables import refuse_others
+from actonce_pipeline.errors import CannotAudit
 from tests.pipeline.nights import audited, requested
 from tests.pipeline.streams_on_disk import (
     DAY,
@@ -32,10 +32,10 @@ def test_hadoop_lists_what_a_folder_here_holds(spark: SparkSession, tmp_path: Pa
     root = write(tmp_path, performed("m"))
     for name in (".hidden", "empty.gz", "a; isDirectory=true; length=7; b"):
         (root / "effects" / name).write_text("" if "empty" in name else "x")
-    listed = {(one.below, one.size) for one in places._Hadoop(spark, f"file://{root}").files()}
-    assert listed == {(one.below, one.size) for one in places.place(spark, str(root)).files()}
+    listed = {(one.below, one.size) for one in storage._Hadoop(spark, f"file://{root}").files()}
+    assert listed == {(one.below, one.size) for one in storage.place(spark, str(root)).files()}
     with pytest.raises(CannotAudit):
-        places._Hadoop(spark, f"file://{root}/nowhere").files()
+        storage._Hadoop(spark, f"file://{root}/nowhere").files()
 
 
 RESULTS = (
@@ -72,7 +72,7 @@ def test_a_run_that_does_not_end_leaves_no_clean_result(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pipeline.audit.job.message_rows", killed)
+    monkeypatch.setattr("actonce_pipeline.audit.job.message_rows", killed)
     with pytest.raises(KeyboardInterrupt):
         audited(spark, root, out)
     assert "has not come to its end" in (out / "summary.json").read_text()

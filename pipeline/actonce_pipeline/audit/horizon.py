@@ -8,10 +8,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.audit.cache import DayCounts
-from pipeline.audit.reading.listing import Listing
-from pipeline.audit.request import Request
-from pipeline.audit.times import day_of, end_of, in_ms, midnight
+from actonce_pipeline.audit.cache import DayCounts
+from actonce_pipeline.audit.reading.listing import Listing
+from actonce_pipeline.audit.request import Request
+from actonce_pipeline.audit.times import day_of, end_of, in_ms, midnight
 
 ARRIVES_MS: Final = 3_600_000
 """How long after the end of a day its last records are there."""

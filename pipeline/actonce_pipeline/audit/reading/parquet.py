@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.types import BinaryType
 
-from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.reading.places import as_argument, readable
+from actonce_pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.storage import as_argument, readable
 
 LINES: Final = "path string, line string, problem string"
 

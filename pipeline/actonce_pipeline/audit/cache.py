@@ -27,15 +27,15 @@ from typing import Any, Final, Self
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.reading.all_streams import SCHEMA, is_hash, is_sqs_id, records
-from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.reading.listing import File, Listing
-from pipeline.audit.reading.places import as_argument, files_below, hash_of, place
-from pipeline.audit.reading.records import COLUMNS, KINDS
-from pipeline.audit.reading.streams import DELIVERED, REFUSED, Code, codes_of
-from pipeline.audit.results.tables import CACHE, parquet_writer
-from pipeline.audit.times import midnight
-from pipeline.errors import CannotAudit
+from actonce_pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.events import SCHEMA, is_hash, is_sqs_id, records
+from actonce_pipeline.audit.reading.listing import File, Listing
+from actonce_pipeline.audit.reading.records import COLUMNS, KINDS
+from actonce_pipeline.audit.reading.storage import as_argument, files_below, hash_of, place
+from actonce_pipeline.audit.reading.streams import DELIVERED, REFUSED, Code, codes_of
+from actonce_pipeline.audit.results.tables import CACHE, parquet_writer
+from actonce_pipeline.audit.times import midnight
+from actonce_pipeline.errors import CannotAudit
 
 _NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "identity"})
 _MOST_TOLD: Final = 100
@@ -159,7 +159,7 @@ def version(of_spark: str, effects: Attributes | None = None) -> str:
     one night that reads everything again.
     """
     digest = hashlib.sha256()
-    for package in ("pipeline.audit", "pipeline.spark", "actonce_core"):
+    for package in ("actonce_pipeline.audit", "actonce_pipeline.spark", "actonce_core"):
         for name, source in sorted(_sources(resources.files(package))):
             digest.update(f"{name}\0".encode() + source + b"\0")
     named = "" if effects is None else f", effects by {effects.key} and {effects.time}"

@@ -36,12 +36,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.functions import col
 
-from pipeline.audit.horizon import Horizon
-from pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
-from pipeline.audit.reading.all_streams import is_of
-from pipeline.audit.reading.listing import Listing
-from pipeline.audit.reading.streams import DELIVERED, REFUSED, STANDS_FOR, STREAMS, Code, codes_of
-from pipeline.audit.times import Interval, absent, intervals
+from actonce_pipeline.audit.horizon import Horizon
+from actonce_pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
+from actonce_pipeline.audit.reading.events import is_of
+from actonce_pipeline.audit.reading.listing import Listing
+from actonce_pipeline.audit.reading.streams import (
+    DELIVERED,
+    REFUSED,
+    STANDS_FOR,
+    STREAMS,
+    Code,
+    codes_of,
+)
+from actonce_pipeline.audit.times import Interval, absent, intervals
 
 NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""

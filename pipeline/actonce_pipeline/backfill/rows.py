@@ -12,7 +12,7 @@ from typing import Any
 
 from actonce_core import strict_json
 from actonce_core.execution import execution_input, too_large, unusable_id
-from pipeline.backfill.errors import WrongRequest
+from actonce_pipeline.backfill.errors import WrongRequest
 
 MESSAGE_ID = "message_id"
 """The field of the body that carries the id; the stack's default MessageIdFrom finds it there."""

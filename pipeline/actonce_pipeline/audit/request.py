@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime
 from enum import IntEnum
 from typing import Final, Self
 
-from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.times import Interval
-from pipeline.errors import CannotAudit
+from actonce_pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.times import Interval
+from actonce_pipeline.errors import CannotAudit
 
 _MOST_DAYS: Final = 36_500
 
@@ -124,7 +124,7 @@ def parser() -> argparse.ArgumentParser:
     Each option's name is that of what it sets in a `Request`.
     """
     made = argparse.ArgumentParser(
-        prog="python -m pipeline.audit", description="Say what happened to each message."
+        prog="python -m actonce_pipeline.audit", description="Say what happened to each message."
     )
     made.add_argument("records", metavar="RECORDS", help="the root of the streams")
     made.add_argument("--day", metavar="D", type=_day, help="judge one UTC day, YYYY-MM-DD")

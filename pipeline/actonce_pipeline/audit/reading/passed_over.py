@@ -8,7 +8,7 @@ Blank lines are the rest. Items of others in the effects' table are counted: `Co
 import re
 from typing import Any, Final
 
-from pipeline.audit.reading.places import ListedFile
+from actonce_pipeline.audit.reading.storage import ListedFile
 
 HIDDEN: Final = re.compile(r"(^|/)[_.]")
 _CHECKSUMS: Final = re.compile(

@@ -17,8 +17,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from pipeline.errors import CannotAudit
-from pipeline.spark.java import NONE_FOUND, use_java
+from actonce_pipeline.errors import CannotAudit
+from actonce_pipeline.spark.java import NONE_FOUND, use_java
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Of two compilers the JVM has, the quick one, and no threads that collect garbage: of most audits

@@ -10,13 +10,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.utils import is_remote
 
-from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.reading.listing import File, is_parquet
-from pipeline.audit.reading.parquet import lines_of
-from pipeline.audit.reading.places import HERE, as_argument
-from pipeline.audit.reading.records import COLUMNS, Row, rows_of, rows_of_line
-from pipeline.audit.reading.streams import codes_of
-from pipeline.audit.times import Interval, day_of, end_of, midnight
+from actonce_pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.listing import File, is_parquet
+from actonce_pipeline.audit.reading.parquet import lines_of
+from actonce_pipeline.audit.reading.records import COLUMNS, Row, rows_of, rows_of_line
+from actonce_pipeline.audit.reading.storage import HERE, as_argument
+from actonce_pipeline.audit.reading.streams import codes_of
+from actonce_pipeline.audit.times import Interval, day_of, end_of, midnight
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,9 +8,9 @@ from typing import Final
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType, TimestampType
 
-from pipeline.audit.reading.places import files_below, place
-from pipeline.audit.times import Interval
-from pipeline.errors import CannotAudit
+from actonce_pipeline.audit.reading.storage import files_below, place
+from actonce_pipeline.audit.times import Interval
+from actonce_pipeline.errors import CannotAudit
 
 CACHE: Final = "cache"
 _FOLDERS: Final = ("messages", "quarantine", CACHE)

@@ -11,13 +11,13 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.cache import DayCounts
-from pipeline.audit.horizon import Horizon
-from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
-from pipeline.audit.reading.listing import UNFINISHED_EXPORT, Listing
-from pipeline.audit.reading.streams import REFUSED, TELLS, WITNESSES
-from pipeline.audit.request import Request, Status
-from pipeline.audit.times import DAY_MS, Interval, absent, as_text, day_of, intervals
+from actonce_pipeline.audit.cache import DayCounts
+from actonce_pipeline.audit.horizon import Horizon
+from actonce_pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
+from actonce_pipeline.audit.reading.listing import UNFINISHED_EXPORT, Listing
+from actonce_pipeline.audit.reading.streams import REFUSED, TELLS, WITNESSES
+from actonce_pipeline.audit.request import Request, Status
+from actonce_pipeline.audit.times import DAY_MS, Interval, absent, as_text, day_of, intervals
 
 MAX_ALARMS: Final = 1_000
 MAX_EVENTS: Final = 10_000

@@ -10,10 +10,10 @@ from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from pipeline.audit.reading.passed_over import HIDDEN, is_file_passed_over
-from pipeline.audit.reading.places import HERE, ListedFile, is_uri, place, readable
-from pipeline.audit.reading.streams import STANDS_FOR, STREAMS
-from pipeline.errors import CannotAudit
+from actonce_pipeline.audit.reading.passed_over import HIDDEN, is_file_passed_over
+from actonce_pipeline.audit.reading.storage import HERE, ListedFile, is_uri, place, readable
+from actonce_pipeline.audit.reading.streams import STANDS_FOR, STREAMS
+from actonce_pipeline.errors import CannotAudit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

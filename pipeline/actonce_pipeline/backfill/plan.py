@@ -28,10 +28,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.backfill import archive as archives
-from pipeline.backfill.archive import CSV, PARQUET, File, HeaderAgain, OpenQuote
-from pipeline.backfill.errors import BackfillFailed, WrongRequest
-from pipeline.backfill.rows import BadRow, Selection
+from actonce_pipeline.backfill import archive as archives
+from actonce_pipeline.backfill.archive import CSV, PARQUET, File, HeaderAgain, OpenQuote
+from actonce_pipeline.backfill.errors import BackfillFailed, WrongRequest
+from actonce_pipeline.backfill.rows import BadRow, Selection
 
 _ROWS_OF_A_BATCH = "1000"  # each of which may have a megabyte
 _PART_CHARACTERS = 32 * 1024 * 1024

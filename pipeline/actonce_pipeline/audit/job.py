@@ -1,8 +1,8 @@
 """The audit: from the records that each part wrote on its own, what happened to each message.
 
-    python -m pipeline.audit RECORDS [--day D | --from D --until D] [--out DIR]
-    spark-submit pipeline/audit/__main__.py RECORDS ...
-    SPARK_REMOTE=sc://host python -m pipeline.audit RECORDS ...
+    python -m actonce_pipeline.audit RECORDS [--day D | --from D --until D] [--out DIR]
+    spark-submit pipeline/actonce_pipeline/audit/__main__.py RECORDS ...
+    SPARK_REMOTE=sc://host python -m actonce_pipeline.audit RECORDS ...
 
 A message belongs to the UTC day of its first record. The days asked for are judged by all records
 below RECORDS, so that a duplicate of an old message is not taken for a new one; see `--reach`.
@@ -24,31 +24,31 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.cache import Cache, DayCounts
-from pipeline.audit.horizon import Horizon, horizon_of
-from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
-from pipeline.audit.judging.verdicts import Coverage, judged, per_message
-from pipeline.audit.reading.all_streams import (
+from actonce_pipeline.audit.cache import Cache, DayCounts
+from actonce_pipeline.audit.horizon import Horizon, horizon_of
+from actonce_pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
+from actonce_pipeline.audit.judging.verdicts import Coverage, judged, per_message
+from actonce_pipeline.audit.reading.events import (
     before,
     is_of,
     narrow,
     of_messages,
     with_known_ids,
 )
-from pipeline.audit.reading.listing import Listing, list_records
-from pipeline.audit.reading.places import alone_in, as_argument, first_line, is_uri, place
-from pipeline.audit.reading.quarantine import Quarantine, quarantine
-from pipeline.audit.reading.records import KINDS
-from pipeline.audit.request import Request, Status, parser
-from pipeline.audit.results import summary
-from pipeline.audit.results.summary import Findings
-from pipeline.audit.results.tables import (
+from actonce_pipeline.audit.reading.listing import Listing, list_records
+from actonce_pipeline.audit.reading.quarantine import Quarantine, quarantine
+from actonce_pipeline.audit.reading.records import KINDS
+from actonce_pipeline.audit.reading.storage import alone_in, as_argument, first_line, is_uri, place
+from actonce_pipeline.audit.request import Request, Status, parser
+from actonce_pipeline.audit.results import summary
+from actonce_pipeline.audit.results.summary import Findings
+from actonce_pipeline.audit.results.tables import (
     CACHE,
     empty_days,
     refuse_others,
     write_days,
 )
-from pipeline.audit.times import (
+from actonce_pipeline.audit.times import (
     DAY_MS,
     Interval,
     all_days,
@@ -59,8 +59,8 @@ from pipeline.audit.times import (
     midnight,
     now_ms,
 )
-from pipeline.errors import CannotAudit
-from pipeline.spark.session import configured, spark_session
+from actonce_pipeline.errors import CannotAudit
+from actonce_pipeline.spark.session import configured, spark_session
 
 VERSION = 1
 """Of summary.json's form."""

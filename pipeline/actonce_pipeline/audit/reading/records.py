@@ -24,12 +24,12 @@ from pyspark import cloudpickle
 
 from actonce_core import strict_json
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
-from pipeline.audit.reading import effects
-from pipeline.audit.reading.effects import Attributes
-from pipeline.audit.reading.listing import EXPORT_MANIFEST, PLACE
-from pipeline.audit.reading.passed_over import is_control_message
-from pipeline.audit.reading.places import HERE
-from pipeline.audit.reading.streams import (
+from actonce_pipeline.audit.reading import effects
+from actonce_pipeline.audit.reading.effects import Attributes
+from actonce_pipeline.audit.reading.listing import EXPORT_MANIFEST, PLACE
+from actonce_pipeline.audit.reading.passed_over import is_control_message
+from actonce_pipeline.audit.reading.storage import HERE
+from actonce_pipeline.audit.reading.streams import (
     KNOWN_VERSION,
     OPERATOR_REJECTED,
     REFUSED,

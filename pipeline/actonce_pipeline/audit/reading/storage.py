@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pipeline.errors import CannotAudit
+from actonce_pipeline.errors import CannotAudit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.audit.reading.listing import Listing
-from pipeline.audit.reading.places import is_uri, readable
-from pipeline.audit.reading.streams import STREAMS
+from actonce_pipeline.audit.reading.listing import Listing
+from actonce_pipeline.audit.reading.storage import is_uri, readable
+from actonce_pipeline.audit.reading.streams import STREAMS
 
 MAX_EXAMPLES = 100
 _OF_ANOTHER: Final = frozenset({"not_a_record", "missing_field", "unknown_value", "wrong_type"})

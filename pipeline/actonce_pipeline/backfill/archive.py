@@ -14,8 +14,8 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
-from pipeline.backfill.errors import WrongRequest
-from pipeline.backfill.rows import BadRow, Selection, parse
+from actonce_pipeline.backfill.errors import WrongRequest
+from actonce_pipeline.backfill.rows import BadRow, Selection, parse
 
 JSON, CSV, PARQUET = "json", "csv", "parquet"
 LONGEST_LINE: Final = 1024 * 1024
