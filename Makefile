@@ -30,8 +30,8 @@ check: everything  ## Run every static check
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1
-	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1 --template-file locks.yaml
-	$(BIN)/cfn-lint --regions us-east-1 -- alarms.yaml records.yaml audit.yaml examples/notifications/template.yaml examples/pipeline/roles.yaml examples/gift_shop*/template.yaml 2>/dev/null  # misses what actonce init puts beside them
+	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1 --template-file templates/locks.yaml
+	$(BIN)/cfn-lint --regions us-east-1 -- templates/alarms.yaml templates/records.yaml templates/audit.yaml examples/notifications/template.yaml examples/pipeline/roles.yaml examples/gift_shop*/template.yaml 2>/dev/null  # misses what actonce init puts beside them
 	$(BIN)/pytest -q -n 0 tests/test_state_machine_definition.py tests/test_templates.py
 
 release: everything  ## Build the release into dist/, and try it in empty environments (docs/releasing.md)
@@ -49,8 +49,8 @@ fmt: everything  ## Format the code
 
 lock:  ## Resolve the dependencies anew into the two lock files
 	$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install -q 'uv>=0.13,<0.14'
-	.venv-lock/bin/uv pip compile $(RESOLVED) --upgrade --extra dev pyproject.toml -o requirements-dev.lock
-	.venv-lock/bin/uv pip compile $(RESOLVED) --upgrade --extra demo -c requirements-dev.lock pyproject.toml -o requirements.lock
+	.venv-lock/bin/uv pip compile $(RESOLVED) --upgrade --extra dev pyproject.toml -o requirements/dev.lock
+	.venv-lock/bin/uv pip compile $(RESOLVED) --upgrade --extra demo -c requirements/dev.lock pyproject.toml -o requirements/demo.lock
 	rm -rf .venv-lock
 
 clean:  ## Stop the embedded AWS and remove everything that can be made again
@@ -59,7 +59,7 @@ clean:  ## Stop the embedded AWS and remove everything that can be made again
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 for-demo:
-	@$(PYTHON) install.py demo
+	@$(PYTHON) requirements/install.py demo
 
 everything:  ## Install what tests, benchmarks and backfills need (the tests do it by themselves)
-	@$(PYTHON) install.py everything
+	@$(PYTHON) requirements/install.py everything

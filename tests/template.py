@@ -9,7 +9,7 @@ from actonce.embedded import nesting
 from actonce.stack import embedded_folder as paths
 
 TEMPLATE = paths.PROJECT / "template.yaml"
-LOCKS = TEMPLATE.with_name("locks.yaml")
+LOCKS = TEMPLATE.parent / "templates" / "locks.yaml"
 
 Resource = dict[str, Any]
 

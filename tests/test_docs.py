@@ -147,7 +147,7 @@ def test_every_reason_and_alarm_is_explained() -> None:
     of_dead_letters = set(re.findall(r'"reason": "(\w+)"', definition))
     alarms = {
         name
-        for file in ("alarms.yaml", "locks.yaml")
+        for file in ("templates/alarms.yaml", "templates/locks.yaml")
         for name in template.of_type(template.load(PROJECT / file), "AWS::CloudWatch::Alarm")
     }
     operations = read("operations.md")
@@ -238,7 +238,7 @@ def test_how_it_works_is_read_in_one_sitting() -> None:
 
 
 def test_the_alarms_that_cost_something_at_rest_are_counted() -> None:
-    resources = template.load(PROJECT / "alarms.yaml")["Resources"].values()
+    resources = template.load(PROJECT / "templates" / "alarms.yaml")["Resources"].values()
     alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
     metrics = sum(
         sum("MetricStat" in one for one in alarm.get("Metrics", ())) or 1 for alarm in alarms

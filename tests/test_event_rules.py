@@ -121,7 +121,9 @@ def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("status", ["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"])
 def test_each_change_of_an_execution_of_ours_is_recorded_and_of_no_other(status: str) -> None:
-    (rule,) = of_type(load(asl.PROJECT / "records.yaml"), "AWS::Events::Rule").values()
+    (rule,) = of_type(
+        load(asl.PROJECT / "templates" / "records.yaml"), "AWS::Events::Rule"
+    ).values()
     text = json.dumps(rule["Properties"]["EventPattern"])
     pattern = json.loads(text.replace(json.dumps({"Ref": "ProcessMessageArn"}), f'"{MACHINE}"'))
     event = json.loads((SHAPES / "eventbridge_running.json").read_text())

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import install
 from actonce.stack.embedded_folder import PROJECT
+from requirements import install
 from tests.support import commands
 
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)( ;.*?)?( \\)?$", re.M)
@@ -25,7 +25,7 @@ def pins(lock: str) -> set[tuple[str, str, str]]:
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """As much of a clone as installing looks at."""
-    for name in ("install.py", "pyproject.toml", *install.LOCKS.values()):
+    for name in ("requirements/install.py", "pyproject.toml", *install.LOCKS.values()):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / name, tmp_path / name)
     return tmp_path
@@ -49,7 +49,7 @@ def script(file: Path, text: str) -> Path:
 
 
 def run(clone: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(clone / "install.py"), *arguments]
+    command = [sys.executable, str(clone / "requirements" / "install.py"), *arguments]
     return commands.run(command, environment=os.environ | variables)
 
 
@@ -137,7 +137,7 @@ def test_what_is_installed_is_installed_again_only_after_a_change(here: Path) ->
     assert not install._is_installed("demo")
     install._marker("everything").write_text(install._state("everything"))
     assert install._is_installed("demo")
-    with (here / "requirements-dev.lock").open("a") as lock:
+    with (here / "requirements/dev.lock").open("a") as lock:
         lock.write("new==1\n")
     assert not install._is_installed("demo")
 

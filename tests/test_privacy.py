@@ -42,7 +42,10 @@ def kept(resources: dict[str, Any]) -> Iterator[tuple[str, str]]:
                     yield place, f"`{days}`, then {old} days as an older version"
 
 
-@pytest.mark.parametrize("name", ["template.yaml", "locks.yaml", "records.yaml", "audit.yaml"])
+@pytest.mark.parametrize(
+    "name",
+    ["template.yaml", "templates/locks.yaml", "templates/records.yaml", "templates/audit.yaml"],
+)
 def test_the_page_says_how_long_each_thing_of_a_template_is_kept(name: str) -> None:
     found = list(kept(template.load(PROJECT / name)["Resources"]))
     assert found

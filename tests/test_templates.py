@@ -32,7 +32,9 @@ from tests.template import (
 
 PROJECT = TEMPLATE.parent
 SAMS = (TEMPLATE, LOCKS)
-PLAIN = tuple(TEMPLATE.with_name(f"{name}.yaml") for name in ("alarms", "records", "audit"))
+PLAIN = tuple(
+    TEMPLATE.parent / "templates" / f"{name}.yaml" for name in ("alarms", "records", "audit")
+)
 NOTIFICATIONS = PROJECT / "examples" / "notifications" / "template.yaml"
 PIPELINE = PROJECT / "examples" / "pipeline" / "roles.yaml"
 EXAMPLES = tuple(sorted(PROJECT.glob("examples/gift_shop*/template.yaml")))

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-import install
 from actonce.cli.app import COMMANDS
 from actonce.records.audit_package import pack
 from actonce.stack.clients import Aws, embedded_variables, outputs_of
 from actonce.stack.embedded_folder import PROJECT
 from actonce.stack.sources import version
+from requirements import install
 from tests.embedded.waiting import wait_until
 from tests.project.test_pipeline_example import lines
 from tests.support import commands
@@ -40,7 +40,7 @@ class Installed:
         """Install the wheel with these extras, in the versions that are locked."""
         into = ["pip", "install", "--index-strategy", "unsafe-best-match"]
         into += ["--python", str(self.venv / "bin" / "python")]
-        locked = str(PROJECT / "requirements-dev.lock")
+        locked = str(PROJECT / "requirements/dev.lock")
         wanted = f"actonce[{','.join(extras)}] @ {self.wheel.as_uri()}"
         self._run_uv(*into, "--constraint", locked, wanted)
 
@@ -80,7 +80,7 @@ def _uv(root: Path) -> Path:
     here = shutil.which("uv", path=str(install.BIN)) or shutil.which("uv")
     if here:
         return Path(here)
-    locked = install.requirements((PROJECT / "requirements.lock").read_text())
+    locked = install.requirements((PROJECT / "requirements/demo.lock").read_text())
     return install._uv("".join(text for name, text in locked if name == install.UV), root)
 
 

@@ -145,7 +145,7 @@ def own_template(paths: Paths, parameters: Mapping[str, str]) -> Path:
 
     `Strategy` is a parameter of locks.yaml alone, so whoever gives it means that template.
     """
-    return paths.stack / ("locks.yaml" if parameters.get("Strategy") else "template.yaml")
+    return paths.stack / ("templates/locks.yaml" if parameters.get("Strategy") else "template.yaml")
 
 
 def build(paths: Paths, say: Say, parameters: Mapping[str, str] = MappingProxyType({})) -> None:

@@ -17,7 +17,7 @@ from tests.template import as_list, statements
 # --------------------------------------------------------------------------- records.yaml
 
 
-OF_RECORDS = cloudformation.load(PROJECT / "records.yaml")
+OF_RECORDS = cloudformation.load(PROJECT / "templates" / "records.yaml")
 STREAMS = {"deliveries": "DeliveriesStream", "executions": "ExecutionsStream"}
 
 
@@ -42,7 +42,7 @@ def test_stream_lies_where_the_audit_reads_and_failures_lie_elsewhere(stream: st
 # --------------------------------------------------------------------------- audit.yaml
 
 
-OF_AUDIT = cloudformation.load(PROJECT / "audit.yaml")
+OF_AUDIT = cloudformation.load(PROJECT / "templates" / "audit.yaml")
 RESOURCES: dict[str, Any] = OF_AUDIT["Resources"]
 AUDITED = PROJECT / "examples" / "audited" / "template.yaml"
 
@@ -122,7 +122,7 @@ def test_function_is_of_the_package_of_the_others_and_its_task_waits_longer() ->
     properties = function["Properties"]
     starter = cloudformation.load()["Resources"]["StarterFunction"]["Properties"]
 
-    assert properties["Code"] == starter["CodeUri"]
+    assert properties["Code"] == f"../{starter['CodeUri']}"
     everyones = cloudformation.load()["Globals"]["Function"]
     assert properties["Architectures"] == everyones["Architectures"]
     # With Metadata of its own sam would build the same package once more.

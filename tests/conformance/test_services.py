@@ -32,7 +32,9 @@ def _default(parameter: str, template: str) -> int:
 
 
 def test_time_outs_are_the_templates() -> None:
-    main, locks = ((PROJECT / name).read_text() for name in ("template.yaml", "locks.yaml"))
+    main, locks = (
+        (PROJECT / name).read_text() for name in ("template.yaml", "templates/locks.yaml")
+    )
     seconds = {
         "StarterTimeoutSeconds": stack.CONSUMER_TIMEOUT,
         "EffectTimeoutSeconds": stack.EFFECT_TIMEOUT,

@@ -86,13 +86,14 @@ def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
     # --guided writes into samconfig.toml, so it gets a copy of its own.
     clone = tmp_path / "clone"
     clone.mkdir()
-    for name in ("template.yaml", "alarms.yaml", "samconfig.toml"):
-        shutil.copy(PROJECT / name, clone)
+    for name in ("template.yaml", "templates/alarms.yaml", "samconfig.toml"):
+        (clone / name).parent.mkdir(exist_ok=True)
+        shutil.copy(PROJECT / name, clone / name)
     for name in ("functions", "statemachine"):
         shutil.copytree(PROJECT / name, clone / name)
     # MiniStack refuses an alarm of more than one metric (test_ministack_gaps.py).
-    whole = (clone / "alarms.yaml").read_text()
-    (clone / "alarms.yaml").write_text(
+    whole = (clone / "templates/alarms.yaml").read_text()
+    (clone / "templates/alarms.yaml").write_text(
         re.sub(r"^  NothingReceivedAlarm:\n(?:    .*\n)+", "", whole, flags=re.M)
     )
     build, deploy, send, where = commands()[-6:-2]

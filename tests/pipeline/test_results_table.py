@@ -15,7 +15,7 @@ from tests.pipeline.nights import audited
 from tests.pipeline.streams_on_disk import at, dead_letter, delivery, effect, performed, write
 
 TABLE: dict[str, Any] = template.properties(
-    template.load(PROJECT / "audit.yaml")["Resources"], "MessagesTable"
+    template.load(PROJECT / "templates" / "audit.yaml")["Resources"], "MessagesTable"
 )["TableInput"]
 STORED: dict[str, Any] = TABLE["StorageDescriptor"]
 COLUMNS = [(one["Name"], one["Type"]) for one in STORED["Columns"]]

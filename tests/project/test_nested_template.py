@@ -20,6 +20,7 @@ _NOT = object()
 
 def written(tmp_path: Path, name: str) -> dict[str, Any]:
     file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
     file.write_text(nested_template((PROJECT / name).read_text()))
     return dict(read(file).body)
 
@@ -60,7 +61,10 @@ def test_it_deploys_what_the_clone_does_in_front_of_a_function(tmp_path: Path) -
     assert clone["Parameters"].keys() <= nested["Parameters"].keys()
 
 
-@pytest.mark.parametrize("name", ["template.yaml", "alarms.yaml", "records.yaml", "audit.yaml"])
+@pytest.mark.parametrize(
+    "name",
+    ["template.yaml", "templates/alarms.yaml", "templates/records.yaml", "templates/audit.yaml"],
+)
 def test_nothing_of_the_example_and_no_mark_is_left(tmp_path: Path, name: str) -> None:
     text = yaml.safe_dump(written(tmp_path, name)) + (tmp_path / name).read_text()
     for word in ("IsExample", "LooksUp", "ppointment", "# example", "init:", "end of the"):

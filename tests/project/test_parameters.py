@@ -16,7 +16,7 @@ from actonce.terminal.errors import Failed, WrongUse
 
 def test_what_the_template_has_by_default_and_what_is_set_here_is_allowed() -> None:
     given: set[str] = set()
-    for name in ("template.yaml", "locks.yaml"):
+    for name in ("template.yaml", "templates/locks.yaml"):
         template = nesting.read(PROJECT / name)
         here = {n: v for n, v in lifecycle.LOCAL_PARAMETERS.items() if n in template.parameters}
         usual = {n: str(one.get("Default", "")) for n, one in template.parameters.items()}
@@ -28,7 +28,9 @@ def test_what_the_template_has_by_default_and_what_is_set_here_is_allowed() -> N
 def test_a_wrong_parameter_is_told_with_the_template_that_it_is_meant_for() -> None:
     paths = Paths(Path("home"))
     assert lifecycle.own_template(paths, {}) == PROJECT / "template.yaml"
-    assert lifecycle.own_template(paths, {"Strategy": "lease"}) == PROJECT / "locks.yaml"
+    assert (
+        lifecycle.own_template(paths, {"Strategy": "lease"}) == PROJECT / "templates" / "locks.yaml"
+    )
     lifecycle.check(paths, {"Strategy": "ledger", "ClockSkewSeconds": "0"})
     for given, said in (
         ({"ClockSkewSeconds": "0"}, r"template\.yaml has no parameter 'ClockSkewSeconds'; it has "),

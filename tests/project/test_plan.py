@@ -2,6 +2,7 @@
 
 import ast
 import json
+import posixpath
 import re
 import sys
 from pathlib import Path, PurePosixPath
@@ -35,13 +36,17 @@ def test_the_stack_is_all_that_it_is_deployed_from_and_no_other_code(*, audit: b
     for path, content in managed.items():
         source = (PROJECT / path.relative_to("actonce")).read_bytes()
         assert content == source or path.suffix == ".yaml"  # test_nested_template.py
-    texts = "".join(text.decode() for path, text in managed.items() if path.suffix == ".yaml")
-    named = re.findall(
-        r"(?:CodeUri|DefinitionUri|TemplateURL|Code|DefinitionS3Location): (\S+)", texts
-    )
+    named = [
+        PurePosixPath(posixpath.normpath(path.parent / name))
+        for path, text in managed.items()
+        if path.suffix == ".yaml"
+        for name in re.findall(
+            r"(?:CodeUri|DefinitionUri|TemplateURL|Code|DefinitionS3Location): (\S+)", text.decode()
+        )
+    ]
     assert len(named) >= (5 if audit else 3)
     for name in named:
-        assert any(one.is_relative_to(PurePosixPath("actonce", name)) for one in managed), name
+        assert any(one.is_relative_to(name) for one in managed), name
     runs = {FUNCTIONS / "starter.py"} | ({FUNCTIONS / "execution_records.py"} if audit else set())
     while more := {one for path in runs for one in imported(managed[path])} - runs:
         runs |= more

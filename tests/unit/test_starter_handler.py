@@ -27,7 +27,9 @@ from tests.support.moto_aws import MotoAws
 from tests.template import load, of_type
 
 GOOD = {"message_id": "good", "secret": "carried along"}
-(SUBSCRIPTION,) = of_type(load(PROJECT / "records.yaml"), "AWS::Logs::SubscriptionFilter").values()
+(SUBSCRIPTION,) = of_type(
+    load(PROJECT / "templates" / "records.yaml"), "AWS::Logs::SubscriptionFilter"
+).values()
 KEPT = SUBSCRIPTION["Properties"]["FilterPattern"]
 """Which lines are kept as records."""
 

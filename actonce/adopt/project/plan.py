@@ -27,10 +27,15 @@ _RENAMED = {"gitignore": ".gitignore"}  # by that name it would apply to the ske
 
 _PYTHON = f"python3.{sys.version_info.minor}"  # sam build finds it on the PATH
 
-_STACK = ("template.yaml", "alarms.yaml", "statemachine/process_message.asl.json", "functions/")
+_STACK = (
+    "template.yaml",
+    "templates/alarms.yaml",
+    "statemachine/process_message.asl.json",
+    "functions/",
+)
 _OF_THE_AUDIT = (
-    "records.yaml",
-    "audit.yaml",
+    "templates/records.yaml",
+    "templates/audit.yaml",
     "statemachine/audit.asl.json",
     "functions/execution_records.py",
     "functions/actonce_core/histories/",
@@ -71,7 +76,7 @@ def _as_nested(path: PurePosixPath, content: bytes) -> bytes:
 
 def has_audit(paths: Iterable[PurePosixPath]) -> bool:
     """Whether these managed files include the audit."""
-    return STACK / "audit.yaml" in set(paths)
+    return STACK / "statemachine/audit.asl.json" in set(paths)
 
 
 def seeds(name: str) -> Files:

