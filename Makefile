@@ -32,7 +32,7 @@ check: everything  ## Run every static check
 	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1
 	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1 --template-file templates/locks.yaml
 	$(BIN)/cfn-lint --regions us-east-1 -- templates/alarms.yaml templates/records.yaml templates/audit.yaml examples/notifications/template.yaml examples/pipeline/roles.yaml examples/gift_shop*/template.yaml 2>/dev/null  # misses what actonce init puts beside them
-	$(BIN)/pytest -q -n 0 tests/test_state_machine_definition.py tests/test_templates.py
+	$(BIN)/pytest -q -n 0 tests/templates/test_state_machine_definition.py tests/templates/test_templates.py
 
 release: everything  ## Build the release into dist/, and try it in empty environments (docs/releasing.md)
 	@git diff --quiet HEAD || { echo "make release: commit first; what is released is what is committed" >&2; exit 1; }
@@ -40,7 +40,7 @@ release: everything  ## Build the release into dist/, and try it in empty enviro
 	@version=$$(ls dist/*.whl | cut -d- -f2); \
 	sed -n "/^## \[$$version\]/,/^## \[/{/^## /!p;}" CHANGELOG.md > dist/NOTES.md; \
 	grep -q . dist/NOTES.md || { echo "make release: CHANGELOG.md has nothing under ## [$$version]" >&2; exit 1; }
-	ACTONCE_DIST=$(CURDIR)/dist $(BIN)/pytest -q -m long tests/test_wheel.py
+	ACTONCE_DIST=$(CURDIR)/dist $(BIN)/pytest -q -m long tests/repository/test_wheel.py
 	cd dist && sha256sum *.whl *.tar.gz > SHA256SUMS
 
 fmt: everything  ## Format the code

@@ -15,7 +15,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from tests.browser import Page, chromium  # noqa: E402
+from tests.support.browser import Page, chromium  # noqa: E402
 
 PICTURES = PROJECT / "docs" / "pictures"
 ACTONCE = [sys.executable, "-m", "actonce.cli.app"]

@@ -40,15 +40,15 @@ ONE_PROCESS = {
 
 SLOWEST_FIRST = (
     "pipeline/",
-    "conformance/test_page",
+    "lab/conformance/test_page",
     "embedded/test_readme",
     "embedded/test_demo",
     "embedded/test_audit_night",
     "embedded/test_strategies",
     "embedded/test_hazards",
     "embedded/",
-    "conformance/test_spoiled",
-    "conformance/",
+    "lab/conformance/test_spoiled",
+    "lab/conformance/",
 )
 """So that no process is left alone with them at the end."""
 

@@ -4,7 +4,7 @@ Invariant: two texts of the same value give the same canonical bytes, and a text
 could read differently is refused. Integers stay exact, so `1` and `1.0` are two values.
 
 The sender chooses a text's shape. Callers bound its size (`execution.MAX_INPUT_BYTES`); within that
-bound no shape costs more than a fraction of a second (`tests/unit/test_hostile_bodies.py`).
+bound no shape costs more than a fraction of a second (`tests/functions/test_hostile_bodies.py`).
 """
 
 import json

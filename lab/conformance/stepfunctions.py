@@ -30,8 +30,8 @@ TRUTHFULLY = "truthfully"
 
 TELLING = frozenset({"TellDeadLetter", "TellDecision"})
 """States that only put events. However one ends, it leads to one state, its data unchanged, as
-tests/test_state_machine_definition.py shows. So a walk has no step there: whatever could go wrong
-goes wrong in the next state as well."""
+tests/templates/test_state_machine_definition.py shows. So a walk has no step there: whatever could
+go wrong goes wrong in the next state as well."""
 
 
 @dataclass(slots=True)

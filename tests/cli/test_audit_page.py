@@ -11,7 +11,7 @@ from pathlib import Path
 
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT
-from tests.cli.conftest import Actonce
+from tests.support.moto_stack import Actonce
 
 SHIPPED_WITH_SPARK = {"pyspark", "py4j"}
 ONLY_WHERE_IT_IS_NEEDED = {"pyarrow"}  # to take a broken file apart

@@ -26,8 +26,8 @@ from actonce.stack.embedded_folder import PROJECT
 from actonce.stack.sources import version
 from actonce.terminal import output
 from actonce.terminal.errors import WrongUse
-from tests.actonce_server import ACTONCE, run_actonce
-from tests.cli.conftest import Actonce, Ended
+from tests.support.actonce_server import ACTONCE, run_actonce
+from tests.support.moto_stack import Actonce, Ended
 
 # --------------------------------------------------------------------------- the commands
 

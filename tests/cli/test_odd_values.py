@@ -12,7 +12,7 @@ import uvicorn
 from actonce.cli.app import COMMANDS
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
-from tests.cli.conftest import Actonce
+from tests.support.moto_stack import Actonce
 from tests.support.odd_values import ODD, refuse_as_aws
 from tests.support.queues import dead
 from tests.support.stacks import fed, with_ledger, with_log

@@ -34,10 +34,10 @@ from actonce.terminal import output
 from actonce.terminal.errors import Failed
 from actonce_core.message import MessageReader
 from actonce_core.records import timestamp
-from tests.cli.conftest import Actonce, minutes_go_by
-from tests.hostile import HOSTILE_SENT
-from tests.report import summaries
+from tests.records.report import summaries
 from tests.support import queues, replay, stacks
+from tests.support.hostile import HOSTILE_SENT
+from tests.support.moto_stack import Actonce, minutes_go_by
 
 HEADER = "On AWS: account 123456789012, Region us-east-1, stack "
 

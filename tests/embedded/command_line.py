@@ -12,7 +12,7 @@ from typing import Any
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import embedded_variables
 from actonce.stack.embedded_folder import Paths
-from tests.actonce_server import ACTONCE, run_actonce
+from tests.support.actonce_server import ACTONCE, run_actonce
 from tests.support.commands import without_aws
 
 

@@ -21,9 +21,9 @@ from actonce.embedded.lifecycle import State
 from actonce.queues.scan import counts
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
-from tests import java
 from tests.embedded import command_line
 from tests.embedded.waiting import wait_for_execution, wait_until
+from tests.support import java
 
 pytestmark = [
     pytest.mark.embedded,

@@ -16,10 +16,10 @@ from actonce.messages.delivery_log import delivery_lines
 from actonce.queues.scan import counts
 from actonce.queues.sending import BATCHES_IN_FLIGHT, MAX_BATCH
 from actonce.stack.clients import Stack
-from tests import java
 from tests.embedded.command_line import begin, run, run_json
 from tests.embedded.hazards import effects_by_practice
 from tests.embedded.waiting import wait_until
+from tests.support import java
 
 pytestmark = java.needed
 

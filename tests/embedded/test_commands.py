@@ -11,9 +11,9 @@ from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce_core.message import MessageReader
-from tests.actonce_server import run_actonce
 from tests.embedded.command_line import environment, run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
+from tests.support.actonce_server import run_actonce
 
 Send = Callable[[Any], None]
 

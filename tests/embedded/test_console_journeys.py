@@ -12,9 +12,9 @@ from actonce.embedded import faults, lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
-from tests.browser import Browser, Page, browser_or_skip
 from tests.embedded.command_line import console
 from tests.embedded.waiting import wait_for_execution
+from tests.support.browser import Browser, Page, browser_or_skip
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
 

@@ -16,10 +16,10 @@ from actonce.messages.delivery_log import delivery_lines
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce_core.execution import execution_name
+from tests.console.client import Client, console_of
 from tests.embedded.command_line import decide, run, run_json
 from tests.embedded.hazards import effects_by_practice
 from tests.embedded.waiting import wait_for_execution, wait_until
-from tests.web_console.asking import Client, console_of
 
 Send = Callable[[Any], None]
 

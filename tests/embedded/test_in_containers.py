@@ -1,6 +1,6 @@
 """Events of events/, in a container; asserted on answers, as SAM exits 0 whatever they are.
 
-tests/unit/test_events.py gives the handlers all of them.
+tests/functions/test_events.py gives the handlers all of them.
 """
 
 import json

@@ -14,20 +14,20 @@ from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Aws, embedded_variables
 from actonce.stack.embedded_folder import PROJECT
 from actonce_pipeline.spark.java import find_java
-from tests import template
 from tests.embedded.homes import home
 from tests.embedded.waiting import wait_until
+from tests.support import template
 from tests.support.commands import run, without_aws
 
 BIN = Path(sys.executable).parent
 PYTHON = f"python3.{sys.version_info.minor}"
 
 RUN_ELSEWHERE = {
-    "pip install '../actonce[embedded]'": "tests/test_wheel.py",
-    "actonce init": "tests/project/test_init_command.py, tests/test_wheel.py",
+    "pip install '../actonce[embedded]'": "tests/repository/test_wheel.py",
+    "actonce init": "tests/adopt/test_init_command.py, tests/repository/test_wheel.py",
     "actonce up --project .": "tests/embedded/test_gift_shop.py",
     "actonce doctor": "tests/embedded/test_gift_shop.py",
-    "actonce console  # Ctrl-C ends it": "tests/web_console/test_command.py",
+    "actonce console  # Ctrl-C ends it": "tests/console/test_command.py",
 }
 
 

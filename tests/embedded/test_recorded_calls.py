@@ -22,11 +22,10 @@ from actonce.embedded.injected.failing_services import write_rules
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
-from tests import java, template
 from tests.embedded import command_line
 from tests.embedded.homes import home
 from tests.embedded.waiting import wait_for_execution, wait_until
-from tests.support import recorded_calls
+from tests.support import java, recorded_calls, template
 from tests.support.policies import Call
 from tests.support.snapshots import Snapshot
 

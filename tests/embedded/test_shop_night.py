@@ -15,7 +15,6 @@ from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT
-from tests import java
 from tests.embedded import command_line
 from tests.embedded.test_audit_night import (
     JOB_SECONDS,
@@ -28,6 +27,7 @@ from tests.embedded.test_audit_night import (
 )
 from tests.embedded.test_gift_shop import order, outcome_of, outputs, shop_of
 from tests.embedded.waiting import wait_for_execution, wait_until
+from tests.support import java
 
 __all__ = ["told"]
 

@@ -11,7 +11,7 @@ from actonce.console.context import COUNTS_SECONDS, STATUS_SECONDS
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
-from tests.web_console.asking import console_of
+from tests.console.client import console_of
 
 MOST_BYTES = 5_000_000
 """Unpacked, as sam build leaves it; Lambda takes up to 250 MB."""

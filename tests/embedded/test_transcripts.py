@@ -1,7 +1,7 @@
 """What the commands say at a terminal of 80 columns, after a demo.
 
 `ACTONCE_WRITE_TRANSCRIPTS=1 pytest -m long tests/embedded/test_transcripts.py` writes what it sees
-to docs/transcripts.md. Every width is tried by tests/cli/test_tables.py.
+to docs/transcripts.md. Every width is tried by tests/terminal/test_tables.py.
 """
 
 import json
@@ -16,10 +16,10 @@ from actonce.embedded import lifecycle
 from actonce.queues.scan import counts
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
-from tests import terminal
-from tests.actonce_server import ACTONCE, run_actonce
 from tests.embedded.command_line import BAD_LINES, demo
 from tests.embedded.waiting import wait_until
+from tests.support import terminal
+from tests.support.actonce_server import ACTONCE, run_actonce
 from tests.support.commands import without_aws
 
 COLUMNS = 80

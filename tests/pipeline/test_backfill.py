@@ -18,8 +18,8 @@ from actonce_pipeline.backfill.errors import BackfillFailed, WrongRequest
 from actonce_pipeline.backfill.plan import Counts
 from actonce_pipeline.backfill.rows import Selection
 from actonce_pipeline.spark.session import spark_session
-from tests import java
 from tests.support import appointments as real
+from tests.support import java
 
 pytestmark = [java.needed, pytest.mark.usefixtures("spark")]
 

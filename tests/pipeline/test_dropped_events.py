@@ -8,10 +8,10 @@ from moto import mock_aws
 from pyspark.sql import SparkSession
 
 from actonce_core.histories import reading
+from tests.functions.test_execution_records import Night
 from tests.pipeline.nights import audited, verdicts_of
 from tests.pipeline.streams_on_disk import performed, write
 from tests.support.histories import listed, started
-from tests.unit.test_execution_records import Night
 
 BEGAN = datetime(2026, 1, 31, 10, tzinfo=UTC)
 ENDED = BEGAN + timedelta(seconds=1)

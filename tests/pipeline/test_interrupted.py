@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import java
 from tests.pipeline.streams_on_disk import EFFECTS, performed, write
+from tests.support import java
 
 pytestmark = java.needed
 

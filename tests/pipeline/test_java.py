@@ -10,7 +10,7 @@ import pytest
 
 from actonce_pipeline.spark import java
 from actonce_pipeline.spark.java import find_java
-from tests.java import without_java
+from tests.support.java import without_java
 
 _IMPORTS = """
 from actonce_pipeline.errors import CannotAudit

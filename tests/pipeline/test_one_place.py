@@ -18,11 +18,11 @@ from actonce_pipeline.audit.reading.streams import Code, codes_of
 from actonce_pipeline.audit.request import Request
 from actonce_pipeline.audit.times import in_ms
 from actonce_pipeline.spark.session import spark_session
-from tests import java
 from tests.pipeline.judge import judge
 from tests.pipeline.nights import audited, judgements_of
 from tests.pipeline.streams_on_disk import at, delivery, named, sent
 from tests.pipeline.test_verdicts import EXAMPLES, GRACE, NOW, planted
+from tests.support import java
 
 pytestmark = java.needed
 

@@ -20,7 +20,7 @@ from tests.pipeline.streams_on_disk import (
     sent,
     write,
 )
-from tests.report.summaries import all_good
+from tests.records.report.summaries import all_good
 
 SHAPES = Path(__file__).parent / "shapes"
 

@@ -36,7 +36,7 @@ from tests.pipeline.streams_on_disk import (
     write,
 )
 
-FIXTURES = Path(__file__).parents[1] / "collect" / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "records" / "fixtures"
 Outcomes = list[tuple[str | None, str | None]]
 """Of each row, the message id and what is wrong with it."""
 NAMED = Attributes.of_output(EFFECTS)

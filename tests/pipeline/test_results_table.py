@@ -10,9 +10,9 @@ from pyspark.sql import Row, SparkSession
 
 from actonce.stack.embedded_folder import PROJECT
 from actonce_pipeline.audit.reading.listing import _EARLIEST
-from tests import template
 from tests.pipeline.nights import audited
 from tests.pipeline.streams_on_disk import at, dead_letter, delivery, effect, performed, write
+from tests.support import template
 
 TABLE: dict[str, Any] = template.properties(
     template.load(PROJECT / "templates" / "audit.yaml")["Resources"], "MessagesTable"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ministack.core import iam_evaluator as iam
 from ministack.services.cloudformation import engine
 
-from tests import template
+from tests.support import template
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
 _HERE = f"{REGION}:{ACCOUNT}"

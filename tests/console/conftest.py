@@ -1,0 +1,62 @@
+"""The console in this process, asked as a browser asks it; on moto, with rows for executions."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actonce.console import answers
+from actonce.stack.clients import Stack
+from tests.console.client import Client, console_of
+from tests.embedded.waiting import DEADLINE
+from tests.support.moto_stack import aws_variables, moto_stack
+from tests.support.stacks import (
+    deployed,
+    with_executions,
+    with_ledger,
+    with_log,
+    with_outputs,
+    with_table,
+)
+
+__all__ = ["aws_variables", "moto_stack"]
+
+Open = Callable[..., Client]
+
+TOPIC = "arn:aws:sns:us-east-1:123456789012:alarms"
+
+
+@pytest.fixture
+def ledger(moto_stack: Stack) -> Stack:
+    """A stack with a ledger on moto, as far as the views ask it."""
+    stack = with_log(with_ledger(deployed(moto_stack, moto_stack.outputs)))
+    return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=TOPIC)
+
+
+@pytest.fixture
+def machine(moto_stack: Stack) -> Stack:
+    """The same with a state machine in the ledger's place."""
+    made = deployed(moto_stack, moto_stack.outputs)
+    stack = with_executions(with_log(with_table(made)))
+    return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=TOPIC)
+
+
+@pytest.fixture
+def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """Opens a console on a stack; see `console_of`.
+
+    Nothing of it goes on after the test: moto's queues have the same names in each, so that a scan
+    which a page did not wait for would hide the next test's messages.
+    """
+    monkeypatch.setattr(answers, "A_MOMENT", DEADLINE)  # a page has what it has begun to read
+    clients: list[Client] = []
+
+    def opened(stack: Stack, **more: Any) -> Client:
+        clients.append(console_of(stack, tmp_path, **more))
+        return clients[-1]
+
+    yield opened
+    for client in clients:
+        client.context.jobs.stop_all()
+        client.finish()

@@ -1,0 +1,50 @@
+"""An AWS that accepts and never answers: what does not ask it goes on, what does is given up."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from actonce.console import app as module
+from actonce.console.views import messages
+from actonce.stack.clients import Stack
+from tests.console.client import Client
+from tests.console.conftest import Open
+from tests.embedded.waiting import DEADLINE
+
+
+@pytest.fixture
+def stalled(ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """A console whose list of messages waits for AWS until the test ends."""
+    go_on = threading.Event()
+    monkeypatch.setattr(messages, "page_of", lambda *_, **__: go_on.wait(60))
+    yield console(ledger, reads=False)
+    go_on.set()
+
+
+def test_what_aws_does_not_answer_is_an_error_page(
+    stalled: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LONGEST_SECONDS", 0.3)
+    for headers in ({}, {"hx-request": "true"}):
+        answer = stalled.get("/messages", headers)
+        assert (answer.status, len(answer.problems)) == (504, 1)
+
+
+def test_many_pages_that_wait_keep_nothing_else_from_being_served(stalled: Client) -> None:
+    async def ask_while_many_wait(paths: list[str]) -> list[int]:
+        waiting = [
+            asyncio.create_task(stalled.ask_async("GET", "/messages"))
+            for _ in range(module.MOST_AT_ONCE + 20)
+        ]
+        answers = [
+            await asyncio.wait_for(stalled.ask_async("GET", path), DEADLINE) for path in paths
+        ]
+        assert not any(task.done() for task in waiting)
+        for task in waiting:
+            task.cancel()
+        return [answer.status for answer in answers]
+
+    others = ["/static/console.css", "/static/console.js", "/jobs", "/find?q=m-1"]
+    assert asyncio.run(ask_while_many_wait(others)) == [200, 200, 200, 303]

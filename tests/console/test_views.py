@@ -1,0 +1,330 @@
+"""What the pages show and do, on moto, with a ledger's rows in the executions' place."""
+
+import dataclasses
+import html
+import json
+import re
+import shlex
+import socket
+import threading
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from botocore.config import Config
+
+from actonce.cli import app as cli
+from actonce.cli import bulk
+from actonce.console import answers
+from actonce.console.cache import Cached
+from actonce.console.views import message
+from actonce.messages import dead_letters as letters
+from actonce.messages import unstarted as deliveries
+from actonce.messages.filters import Listing
+from actonce.operate.pausing import EventSourceMapping
+from actonce.operate.status import Count, Executions, Status
+from actonce.queues.queue_state import Depth, Pause
+from actonce.stack.clients import Aws, Stack
+from actonce_core.records import timestamp
+from tests.console.conftest import Open
+from tests.console.stacks import MARKUP, complete, rejected, unstart
+from tests.support.hostile import HOSTILE_SENT, forbidden
+from tests.support.queues import dead, post, row
+from tests.support.stacks import TABLE
+
+ALL = {"scope": "all"}
+"""Everything that the queue has."""
+
+BY_HTMX = {"hx-request": "true"}
+
+
+# ------------------------------------------------------------------ what waits
+
+
+NOTHING: Listing[Any] = Listing([], 0)
+
+
+def test_a_queue_that_is_being_read_is_not_called_empty(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, go_on = console(ledger), threading.Event()
+    monkeypatch.setattr(answers, "A_MOMENT", 0.1)
+    monkeypatch.setattr(client.context.letters, "_read", lambda _: go_on.wait(60) and NOTHING)
+    client.context.letters.scan()
+    try:
+        assert (client.get("/dead-letters").sure, client.get("/").sure) == (0, 1)
+    finally:
+        go_on.set()
+
+
+def test_a_group_is_shown_by_pages_also_if_it_changes_between_them(
+    ledger: Stack, console: Open
+) -> None:
+    for number in range(51):
+        post(ledger, f"m-{number:02}", number)
+    client = console(ledger)
+    page = client.get("/dead-letters", reason="not_performed", page=2)
+    assert [(cells[1], cells[-1]) for cells in page.rows] == [
+        ("m-50", '{"message_id": "m-50", "number": 50}')
+    ]
+    (back,) = [link for link in page.links if "page=1" in link]
+    assert back == "/dead-letters?page=1&reason=not_performed"
+    post(ledger, "one-more", 59)
+    post(ledger, "another kind", 58, reason="rejected")
+    client.expire()
+    assert len(client.get(back).rows) == 50
+    again = client.get("/dead-letters", reason="not_performed", page=2).rows
+    assert [cells[1] for cells in again] == ["m-50", "one-more"]
+    ledger.sqs.purge_queue(QueueUrl=ledger.dead_letter_queue)
+    post(ledger, "the last", 59)
+    client.expire()
+    last = client.get("/dead-letters", reason="not_performed", page=2)
+    assert ([cells[1] for cells in last.rows], "Page" in last.text) == (["the last"], False)
+
+
+@pytest.mark.parametrize("kind", ["ledger", "machine"])
+def test_what_reads_only_shows_every_view_and_offers_no_change(
+    request: pytest.FixtureRequest, console: Open, kind: str
+) -> None:
+    stack: Stack = request.getfixturevalue(kind)
+    entry = unstart(stack, "{")
+    if kind == "ledger":
+        rejected(stack)
+    else:
+        start(stack, "m-1")
+    client = console(stack, read_only=True)
+    paths = ["/", "/waiting", "/stack", "/dead-letters", "/unstarted", "/messages", "/audit"]
+    paths += ["/message?id=m-1", "/message/now?id=m-1", "/message/log?id=m-1", "/jobs"]
+    paths += ["/message?id=nobody", f"/unstarted/entry?entry={entry}", "/message/raw?id=m-1"]
+    for path in paths:
+        answer = client.get(path)
+        assert (answer.status, answer.problems, answer.actions) == (200, [], []), path
+        assert "is not called" not in answer.text, path
+        assert "checkbox" not in answer.text, path
+        assert set(re.findall(r'method="post" hx-post="([^"]*)"', answer.text)) <= {"/scan"}, path
+    assert len(client.get("/unstarted").rows) == 1
+
+
+def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
+    ledger: Stack, console: Open
+) -> None:
+    templates = console(ledger, reads=False).context.templates
+    template = templates.get_template("stack.html.j2")
+    pause = Pause("2026-01-31T09:30:00.000Z", "me", "")
+    on, off = ((EventSourceMapping("1", "starter", state),) for state in ("Enabled", "Disabled"))
+    empty, some = Depth(0, 0, 0, None), Depth(3, 0, 0, 60)
+    queues = dict.fromkeys(("requests", "unstarted", "dead_letters"), empty)
+    outage = Executions(Count(0), Count(60), Count(0))
+    aborted = Executions(Count(0), Count(0), Count(1))
+    for status, told in (
+        (Status("actonce", None, on, queues), ["running", "nobody"]),
+        (Status("actonce", None, off, queues), ["stopped", "nobody"]),
+        (Status("actonce", pause, off, queues), ["paused", "nobody"]),
+        (
+            Status("actonce", None, on, queues, oldest_failed_seconds=3_000),
+            ["running", "the provider", "50 min"],
+        ),
+        (Status("actonce", None, on, queues, executions=outage), ["running", "the provider"]),
+        (Status("actonce", None, on, queues, executions=aborted), ["running", "a person"]),
+        (
+            Status("actonce", None, on, queues | {"dead_letters": some}, executions=outage),
+            ["running", "a person"],
+        ),
+    ):
+        shown = template.render(status=Cached(status, datetime.now(UTC), None))
+        facts = re.sub(r'title="[^"]*"', "", shown)
+        pattern = r">(running|stopped|paused|nobody|a person|the provider)|\b(50 min)|^ *(running)"
+        found = re.findall(pattern, facts, re.MULTILINE)
+        assert ["".join(one) for one in found] == told
+
+
+# ------------------------------------------------------------------ deciding
+
+
+def test_before_a_group_is_decided_all_of_it_can_be_seen_however_often_it_is_read(
+    ledger: Stack, console: Open
+) -> None:
+    for number in range(51):
+        post(ledger, f"m-{number:02}", number)
+    client = console(ledger)
+    first = client.get("/dead-letters/decide", **ALL, action="reject")
+    (more,) = [link for link in first.links if "page=2" in link]
+    for number in range(9):
+        post(ledger, f"later-{number}", 59)
+        client.read_queues()
+    shown = [cells[0] for page in (first, client.get(more)) for cells in page.rows]
+    assert shown == [f"m-{number:02}" for number in range(51)]
+    assert client.post("/dead-letters/decide", **first.fields, note="why").status == 303
+    client.finish()  # else it goes on in the next test
+    assert sum(client.context.jobs.all()[0].progress().results_by_end.values()) == 51
+
+
+ODD = "It's; `odd` $x"
+
+
+@pytest.mark.parametrize(
+    ("name", "action", "kind", "meant"),
+    [
+        ("dead_letters", "resolve", {"reason": "not_performed", "error": ODD}, ["m-0", "m-1"]),
+        ("dead_letters", "reject", {}, ["m-0", "m-1", "m-2"]),
+        ("unstarted", "discard", {"reason": "not_json"}, ["u-0"]),
+        ("unstarted", "send-back", {}, ["u-0", "u-1"]),
+    ],
+)
+def test_the_command_that_is_shown_does_the_same_and_nothing_to_what_came_later(
+    ledger: Stack,
+    console: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
+    name: str,
+    action: str,
+    kind: dict[str, str],
+    meant: list[str],
+) -> None:
+    for number, error in enumerate((ODD, ODD, "another")):
+        dead(ledger, f"m-{number}", number, error=error)
+    unstart(ledger, '{"message_id": "u-0"}')
+    unstart(ledger, '{"message_id": "u-1"}', "too_large")
+    client = console(ledger)
+    dead(ledger, "later", 9, error=ODD)
+    unstart(ledger, '{"message_id": "later"}')
+    path = f"/{name.replace('_', '-')}/decide"
+    (command,) = client.get(path, **ALL, **kind, action=action).commands
+    monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr("sys.argv", [*shlex.split(command), "--dry-run", "--json"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code in (0, None)
+    found = json.loads(capsys.readouterr().out)
+    assert found["action"] == action
+    assert sorted(one["message_id"] for one in found[name]) == meant
+
+
+def test_the_command_of_one_message_is_of_that_one_whatever_its_id(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rejected(ledger, "--all")
+    rejected(ledger, "m-1")
+    client = console(ledger)
+    entry = next(one.entry for one in client.letters.entries if one.message_id == "--all")
+    asked: dict[str, Any] = {"scope": "ticked", "entry": entry}
+    (command,) = client.get("/dead-letters/decide", **asked, action="reject").commands
+    monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr("sys.argv", shlex.split(command))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code in (0, None)
+    assert [row(ledger, one)["outcome"] for one in ("--all", "m-1")] == ["rejected", "dead_letter"]
+
+
+# ------------------------------------------------------------------ unstarted
+
+
+def start(stack: Stack, message_id: str, body: str = "a body") -> None:
+    """Have an execution begin, which waits."""
+    stack.stepfunctions.start_execution(
+        stateMachineArn=stack.outputs["ProcessMessageArn"],
+        name=message_id,
+        input=json.dumps({"message_id": message_id, "body": body}),
+    )
+
+
+# ------------------------------------------------------------------ messages
+
+
+def test_every_reason_is_explained(ledger: Stack, console: Open) -> None:
+    rejected(ledger)
+    unstart(ledger, "{")
+    page = html.unescape(console(ledger).get("/").text)
+    for meaning in (letters.EXPLANATIONS["rejected"], deliveries.EXPLANATIONS["not_json"]):
+        assert f'title="{meaning[0].upper()}{meaning[1:]}."' in page
+
+
+NEXT_LOOK = re.compile(r'hx-get="(/message/now\?[^"]*)"')
+
+
+def test_what_is_nowhere_is_looked_for_some_times_and_then_when_asked(
+    machine: Stack, console: Open
+) -> None:
+    client, looks, again = console(machine), 0, "/message?id=m-1"
+    shown = client.get(again)
+    while looks <= message.MOST_LOOKS and (found := NEXT_LOOK.search(shown.text)):
+        assert again not in shown.links
+        looks += 1
+        shown = client.get(html.unescape(found[1]))
+    assert (looks, again in shown.links) == (message.MOST_LOOKS, True)
+    item = {"message_id": "m-1", "fingerprint": "f", "first_seen": timestamp(datetime.now(UTC))}
+    machine.dynamodb.put_item(TableName=TABLE, Item={n: {"S": v} for n, v in item.items()})
+    assert "hx-trigger" in client.get("/message/now", id="m-1").text, "it may begin any moment"
+    assert again in client.get("/message/now", id="m-1", looks=message.MOST_LOOKS).links
+    start(machine, "m-1")
+    assert "pulse" in client.get("/message/now", id="m-1", looks=message.MOST_LOOKS).text
+
+
+def test_an_id_is_found_whatever_is_in_it_and_none_is_empty(ledger: Stack, console: Open) -> None:
+    client = console(ledger)
+    for name in ("m-1", "a/../b?c&d=e#f", "ü €", HOSTILE_SENT.strip()):
+        location = client.get("/find", q=name).headers["location"]
+        assert location.startswith("/message?id=")
+        assert "unseen-yet" in client.get(location).text, name
+    assert client.get("/find", q=" m-1 ").headers["location"] == "/message?id=+m-1+"
+    assert client.get("/find", q=" ").headers["location"] == "/messages"
+    for path in ("/message", "/message/now", "/message/log", "/message/raw"):
+        assert client.get(f"{path}?id=").status == client.get(path).status == 404
+
+
+def test_nothing_that_a_message_brings_is_more_than_text(ledger: Stack, console: Open) -> None:
+    for hostile in (MARKUP, HOSTILE_SENT):
+        dead(ledger, hostile, error=hostile, cause=hostile, execution_name=hostile)
+        complete(ledger, hostile)
+        unstart(ledger, hostile, detail=hostile)
+    client = console(ledger)
+    paths = [
+        *("/", "/waiting", "/dead-letters", "/unstarted", "/messages"),
+        *(f"/unstarted/entry?entry={entry.entry}" for entry in client.unstarted.entries),
+        *(f"/message?id={quote(text)}" for text in (MARKUP, HOSTILE_SENT)),
+        f"/dead-letters?reason={quote(MARKUP)}&error={quote(HOSTILE_SENT)}",
+        f"/dead-letters/decide?scope=all&action=retry&reason={quote(MARKUP)}",
+        "/dead-letters/decide?scope=all&action=retry",
+        "/unstarted/decide?scope=all&action=discard",
+    ]
+    for path in paths:
+        answer = client.get(path)
+        assert answer.status in (200, 410, 422), path
+        assert not re.search(rf"<img|<b>|{777 * 777}", answer.text), path
+        assert not forbidden(answer.text), path
+
+
+# ------------------------------------------------------------------ what fails
+
+
+def test_a_fault_of_a_view_is_told_and_the_others_go_on(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("a secret of the message")
+
+    client = console(ledger)
+    monkeypatch.setattr(message, "read_story", broken)
+    answer = client.get("/message", id="m-1")
+    assert (answer.status, "ZeroDivisionError" in answer.problems[0]) == (500, True)
+    assert "a secret" not in answer.text
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert client.get("/").status == 200
+
+
+def test_an_aws_that_is_gone_is_told_in_each_view_and_the_console_goes_on(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed_again:
+        port = closed_again.getsockname()[1]
+    once = Config(connect_timeout=1, retries={"total_max_attempts": 1})
+    monkeypatch.setattr(Aws.fresh, "__defaults__", (once,))
+    client = console(dataclasses.replace(ledger, aws=Aws(f"http://127.0.0.1:{port}")))
+    for path, status in (("/", 200), ("/stack", 200), ("/messages", 502), ("/message?id=m", 502)):
+        for headers in ({}, BY_HTMX):
+            answer = client.get(path, headers)
+            assert (answer.status, "actonce up" in answer.text) == (status, True), path
+    asked = {"key": "never shown", "action": "retry", "note": ""}
+    assert client.post("/dead-letters/decide", **asked).status == 410

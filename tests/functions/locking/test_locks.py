@@ -1,0 +1,100 @@
+"""What a ledger and a lease write into the row.
+
+Who may act when, and what crashes, pauses and clocks change of that, tests/conformance walks; what
+an operator's decision does to the row is in tests/operate/test_deciding.py.
+"""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from actonce_core.locking.locks import (
+    Acquired,
+    Attempt,
+    Completed,
+    DifferentContent,
+    OtherMemory,
+    Outcome,
+    ProcessingLocks,
+    heartbeats_in_a_thread,
+)
+from tests.support.lock_machine import LOCK_TIMEOUT, Machine
+from tests.support.moto_aws import MotoAws
+
+ways = pytest.mark.parametrize("way", ["ledger", "lease"])
+pairs = pytest.mark.parametrize(("way", "other"), [("ledger", "lease"), ("lease", "ledger")])
+
+
+def _ask(locks: ProcessingLocks, fingerprint: str = "a") -> Acquired:
+    return locks.acquire_processing_lock("m", LOCK_TIMEOUT, fingerprint=fingerprint)
+
+
+def _acquired(locks: ProcessingLocks) -> Attempt:
+    attempt = _ask(locks)
+    assert isinstance(attempt, Attempt), attempt
+    return attempt
+
+
+@ways
+def test_a_message_is_held_then_free_without_a_look_then_complete_for_good(
+    way: str, aws: MotoAws
+) -> None:
+    machine = Machine()
+    locks = machine.locks(way, aws)
+
+    first = _acquired(locks)
+    assert (first.consumption_count, first.outcome_unknown, first.straggler_seconds) == (
+        1,
+        False,
+        0,
+    )
+    held = aws.ledger_row("m")
+    assert (held["status"], held["consumption_count"]) == ("IN_PROGRESS", "1")
+    assert (held["attempt_id"], held["updated"]) == (first.attempt_id, "2026-01-31T09:30:00.000Z")
+
+    locks.release_processing_lock(first)
+    again = _acquired(locks)
+    assert (again.consumption_count, again.outcome_unknown, again.rounds) == (2, False, 1)
+    assert machine.slept == []
+
+    locks.mark_message_processed(again, Outcome.PERFORMED, {"slot": 1})
+    much_later = Machine(now=100 * 86_400).locks(way, aws)
+    assert _ask(much_later) == Completed(Outcome.PERFORMED, {"slot": 1})
+    assert aws.ledger_row("m")["consumption_count"] == "2"
+
+
+@pairs
+def test_another_content_or_memory_is_told_whatever_state_the_message_is_in(
+    way: str, other: str, aws: MotoAws
+) -> None:
+    locks, late = Machine().locks(way, aws), Machine(now=86_400)
+
+    def refused() -> bool:
+        of_the_other = _ask(late.locks(other, aws))
+        return _ask(locks, "b") == DifferentContent("a") and of_the_other == OtherMemory(way)
+
+    attempt = _acquired(locks)
+    assert refused()
+    assert aws.ledger_row("m")["attempt_id"] == attempt.attempt_id
+    locks.release_processing_lock(attempt)
+    assert refused()
+    locks.mark_message_processed(_acquired(locks), Outcome.PERFORMED, None)
+    assert refused()
+    assert late.slept == []
+
+
+@pytest.mark.parametrize("answers", [lambda: True, iter([True, False]).__next__])
+def test_heartbeats_in_a_thread_end_with_the_work_or_when_there_is_nothing_to_keep(
+    answers: Callable[[], bool],
+) -> None:
+    beaten = threading.Event()
+
+    def beat() -> bool:
+        beaten.set()
+        return answers()
+
+    end = heartbeats_in_a_thread(beat, 0.001)
+    assert beaten.wait(60)
+    end()
+    assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat"]

@@ -1,0 +1,303 @@
+"""StarterFunction's handler, as a new execution environment imports it: answers, counts, lines."""
+
+import importlib
+import io
+import itertools
+import json
+import os
+import sys
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+
+from tests.support.asl import PROJECT
+from tests.support.deliveries import sqs_record
+from tests.support.log_filter import lets_through
+from tests.support.metrics import Metric, told_metrics
+from tests.support.moto_aws import MotoAws
+from tests.support.template import load, of_type
+
+GOOD = {"message_id": "good", "secret": "carried along"}
+(SUBSCRIPTION,) = of_type(
+    load(PROJECT / "templates" / "records.yaml"), "AWS::Logs::SubscriptionFilter"
+).values()
+KEPT = SUBSCRIPTION["Properties"]["FilterPattern"]
+"""Which lines are kept as records."""
+
+
+class Handled:
+    """What a batch came to: the answer, and what Lambda collects from standard output.
+
+    `counts`: by metric, those of the refused by their reason, too; `ends`: each delivery's, by its
+    SQS id; `oldest_failed_age`: in seconds; `metrics`: each one's name, unit and dimensions.
+    """
+
+    def __init__(self, answer: dict[str, Any], text: str) -> None:
+        self.failed = sorted(item["itemIdentifier"] for item in answer["batchItemFailures"])
+        self.text = text
+        lines = [json.loads(line) for line in text.splitlines()]
+        deliveries = [line for line in lines if line.get("stream") == "deliveries"]
+        kept = [line for line in text.splitlines() if lets_through(KEPT, line)]
+        assert [json.loads(line) for line in kept] == deliveries
+        self.ends = {line["sqs_message_id"]: line["end"] for line in deliveries}
+        assert len(self.ends) == len(deliveries)
+        self.counts: Counter[str] = Counter()
+        self.metrics: set[Metric] = set()
+        for line in lines:
+            for told in line.get("_aws", {}).get("CloudWatchMetrics", []):
+                service = os.environ["POWERTOOLS_SERVICE_NAME"]
+                assert (told["Namespace"], line["service"]) == ("ActOnce", service)
+                for dimensions, metric in itertools.product(told["Dimensions"], told["Metrics"]):
+                    name, of = metric["Name"], {*dimensions} - {"service"}
+                    self.metrics.add((name, metric["Unit"], frozenset(dimensions)))
+                    self.counts[" ".join([name, *(line[one] for one in of)])] += sum(line[name])
+        self.oldest_failed_age = self.counts.pop("OldestFailedAge", None)
+
+
+Handle = Callable[..., Handled]
+
+
+@pytest.fixture
+def handle(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Handle:
+    for name, value in aws.variables().items():
+        monkeypatch.setenv(name, value)
+    # Powertools keeps one logger per service and process, with the output of its first use.
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"stack-{uuid.uuid4()}")
+    for module in ("starter", "actonce_core.batch"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    stdout = io.StringIO()
+    with redirect_stdout(stdout):
+        starter = importlib.import_module("starter")
+
+    def handle_records(*records: dict[str, Any]) -> Handled:
+        stdout.seek(0)
+        stdout.truncate()
+        with redirect_stdout(stdout):
+            answer = starter.handler({"Records": list(records)}, None)
+        return Handled(answer, stdout.getvalue())
+
+    return handle_records
+
+
+def record(number: int, body: Any, **more: Any) -> dict[str, Any]:
+    return sqs_record(body, sqs_message_id=f"sqs-{number}", **more)
+
+
+def register(monkeypatch: pytest.MonkeyPatch, event: str, hook: Callable[..., Any]) -> None:
+    """Call a hook at an event of every client of boto3 that is made from now on."""
+    make: Any = boto3.client
+
+    def make_hooked(service: str, **options: Any) -> Any:
+        client = make(service, **options)
+        client.meta.events.register_first(event, hook)
+        return client
+
+    monkeypatch.setattr(boto3, "client", make_hooked)
+
+
+def lose_starts(monkeypatch: pytest.MonkeyPatch, of: str = "") -> None:
+    """Lose the way to Step Functions for executions whose names begin so."""
+
+    def lose(params: dict[str, Any], **_: Any) -> None:
+        if json.loads(params["body"])["name"].startswith(of):
+            raise ConnectionResetError(f"while sending {params['body']}")
+
+    register(monkeypatch, "before-call.stepfunctions.StartExecution", lose)
+
+
+def test_bad_records_are_refused_the_others_do_not_suffer_and_no_line_has_a_body(
+    aws: MotoAws, handle: Handle
+) -> None:
+    bodies = [
+        GOOD,
+        {"message_id": "good too", "secret": "carried along"},
+        '{"secret": "carried along',
+        '{"message_id": "m", "secret": "carried along", "secret": 1}',
+        {"secret": "carried along"},
+        {"message_id": {"secret": "carried along"}},
+        {"message_id": "large", "secret": "carried along" * 30_000},
+    ]
+    handled = handle(*(record(n, body) for n, body in enumerate(bodies)))
+    assert handled.failed == []
+    assert sum(aws.executions().values()) == 2
+    assert len(aws.unstarted()) == 5
+    refused = {"Refused not_json": 2, "Refused no_message_id": 2, "Refused too_large": 1}
+    assert handled.counts == {"Started": 2, "Refused": 5, **refused}
+    assert sorted(handled.ends) == [f"sqs-{n}" for n in range(len(bodies))]
+    assert "carried along" not in handled.text
+    assert "secret" not in handled.text
+
+
+def test_a_later_batch_of_the_same_environment_is_counted_anew(
+    aws: MotoAws, handle: Handle
+) -> None:
+    handle(record(0, GOOD))
+    aws.stepfunctions.stop_execution(executionArn=aws.execution_arn("good"))
+    handled = handle(record(1, GOOD), record(2, GOOD | {"secret": "changed"}), record(3, "{"))
+    assert handled.failed == []
+    refused = {"Refused conflict": 1, "Refused not_json": 1}
+    assert handled.counts == {"Suppressed": 1, "Refused": 2, **refused}
+    assert handled.ends == {"sqs-1": "suppressed", "sqs-2": "refused", "sqs-3": "refused"}
+
+
+def test_what_is_refused_is_told_by_one_call_and_a_bus_that_is_lost_changes_nothing(
+    aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[Any] = []
+
+    def lose(params: dict[str, Any], **_: Any) -> None:
+        called.append(json.loads(params["body"])["Entries"])
+        raise ConnectionResetError
+
+    register(monkeypatch, "before-call.events.PutEvents", lose)
+    handled = handle(record(0, GOOD), record(1, "{"), record(2, {"secret": 1}))
+    assert (handled.failed, handled.counts["Started"], handled.counts["Refused"]) == ([], 1, 2)
+    assert len(aws.unstarted()) == 2
+    ((first, second),) = called
+    assert json.loads(first["Detail"])["stack"] == aws.variables()["STACK_NAME"]
+    assert {first["DetailType"], second["DetailType"]} == {"Delivery Refused"}
+    assert '"error":"ConnectionResetError"' in handled.text
+
+
+def test_what_could_not_be_started_comes_back_alone_and_soon(
+    aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlucky = {"message_id": "unlucky", "secret": 1}
+    aws.sqs.send_message(QueueUrl=aws.requests_queue, MessageBody=json.dumps(unlucky))
+    (received,) = aws.sqs.receive_message(QueueUrl=aws.requests_queue)["Messages"]
+    changed: list[dict[str, Any]] = []
+    lose_starts(monkeypatch, "unlucky")
+    register(
+        monkeypatch,
+        "provide-client-params.sqs.ChangeMessageVisibilityBatch",
+        lambda params, **_: changed.append(params),
+    )
+    handled = handle(
+        record(0, GOOD), record(1, unlucky) | {"receiptHandle": received["ReceiptHandle"]}
+    )
+    assert handled.failed == ["sqs-1"]
+    assert aws.executions() == {"good": 1}
+    assert handled.counts == {"Started": 1, "Failed": 1}
+    assert "secret" not in handled.text
+    ((entry,),) = [params["Entries"] for params in changed]
+    assert entry["VisibilityTimeout"] in range(2, 5)
+    assert changed[0]["QueueUrl"] == aws.requests_queue
+
+
+def test_how_old_the_oldest_is_that_failed_is_told_and_nothing_of_what_did_not(
+    handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sent(number: int, message_id: str, seconds_ago: float) -> dict[str, Any]:
+        at = {"SentTimestamp": str(int((time.time() - seconds_ago) * 1000))}
+        return record(number, {"message_id": message_id}, attributes=at)
+
+    lose_starts(monkeypatch, "unlucky")
+    lucky = sent(0, "lucky", 9_000)
+    handled = handle(lucky, sent(1, "unlucky-1", 40), sent(2, "unlucky-2", 3_000))
+    assert handled.oldest_failed_age == pytest.approx(3_000, abs=60)
+    assert handle(lucky).oldest_failed_age is None
+    # A clock of ours that is behind SQS's.
+    assert handle(sent(3, "unlucky-3", -30)).oldest_failed_age == 0
+
+
+def test_message_id_and_content_are_where_the_stack_s_parameters_say(
+    aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESSAGE_ID_FROM", "body:id")
+    monkeypatch.setenv("CONTENT_FROM", "content")
+    assert handle(record(0, {"id": "m-1", "content": 1, "retry": 1})).ends == {"sqs-0": "started"}
+    aws.stepfunctions.stop_execution(executionArn=aws.execution_arn("m-1"))
+    again = handle(record(1, {"id": "m-1", "content": 1, "retry": 2}))
+    assert again.ends == {"sqs-1": "suppressed"}
+
+
+@pytest.mark.filterwarnings("ignore:No application metrics to publish")
+def test_parameters_that_cannot_be_understood_stop_the_function_and_lose_nothing(
+    aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESSAGE_ID_FROM", "somewhere")
+    with pytest.raises(ValueError, match="MessageIdFrom 'somewhere'"):
+        handle(record(0, GOOD))
+    assert not aws.executions()
+
+
+def test_the_metrics_are_those_that_the_docs_tell(
+    aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_starts(monkeypatch, "unlucky")
+    first = handle(record(0, GOOD), record(1, "no JSON"), record(2, {"message_id": "unlucky"}))
+    aws.stepfunctions.stop_execution(executionArn=aws.execution_arn("good"))
+    again = handle(record(3, GOOD))
+    ends = [*first.ends.values(), *again.ends.values()]
+    assert sorted(ends) == ["failed", "refused", "started", "suppressed"]
+    assert first.metrics | again.metrics == told_metrics()
+
+
+def test_what_it_starts_and_hands_on_carries_its_trace(
+    handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Step Functions and SQS take it from the header, and before any other place."""
+    trace = "Root=1-6779e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "starter")
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
+    carried: dict[str, str] = {}
+
+    def note(request: Any, event_name: str, **_: Any) -> None:
+        carried[event_name.rpartition(".")[2]] = request.headers["X-Amzn-Trace-Id"].decode()
+
+    for called in ("stepfunctions.StartExecution", "sqs.SendMessage"):
+        register(monkeypatch, f"before-send.{called}", note)
+    handle(record(0, GOOD), record(1, "no JSON"))
+    assert carried == {"StartExecution": trace, "SendMessage": trace}
+
+
+class RawAnswer:
+    """What urllib3 would give."""
+
+    def stream(self, **_: Any) -> Iterator[bytes]:
+        yield json.dumps({"__type": "ThrottlingException", "message": "Rate exceeded"}).encode()
+
+
+def throttle_starts(monkeypatch: pytest.MonkeyPatch, times: int) -> list[str]:
+    """Throttle the first calls of StartExecution; the names of all that were called."""
+    called: list[str] = []
+
+    def throttle(request: Any, **_: Any) -> AWSResponse | None:
+        called.append(json.loads(request.body)["name"])
+        is_throttled = len(called) <= times
+        return AWSResponse(request.url, 400, HTTPHeaders(), RawAnswer()) if is_throttled else None
+
+    register(monkeypatch, "before-send.stepfunctions.StartExecution", throttle)
+    return called
+
+
+def test_a_throttled_start_is_tried_again_in_the_same_invocation(
+    aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = throttle_starts(monkeypatch, 1)
+    assert handle(record(0, GOOD)).counts == {"Started": 1}
+    assert called == ["good"] * 2
+    assert aws.executions() == {"good": 1}
+
+
+def test_a_delivery_that_is_throttled_to_the_last_call_ends_before_the_function_s_time_out(
+    handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deliveries wait side by side, so a batch waits as long as one."""
+    slept: list[float] = []
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=slept.append))
+    throttle_starts(monkeypatch, sys.maxsize)
+    assert handle(record(0, GOOD)).failed == ["sqs-0"]
+    config: Any = importlib.import_module("starter").CLIENT_CONFIG
+    slowest_answers = 4 * (config.connect_timeout + config.read_timeout)
+    assert len(slept) == 3
+    assert sum(slept) + slowest_answers < 30  # StarterTimeoutSeconds

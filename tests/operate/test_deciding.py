@@ -1,0 +1,230 @@
+"""One decision on many letters, and on rows in the executions' place; on moto."""
+
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import (
+    ClientError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ReadTimeoutError,
+)
+from botocore.stub import ANY, Stubber
+
+from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.filters import Listing
+from actonce.operate.decisions.answers import DecisionOutcome, why_unsure
+from actonce.operate.decisions.deciding import BulkDecision, decide
+from actonce.operate.decisions.offered import Decision
+from actonce.queues import scan
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed, WrongUse
+from tests.support.moto_stack import VERSION_DEPLOYED
+from tests.support.queues import (
+    dead,
+    decide_shown,
+    ids_left,
+    letters,
+    post,
+    put_row,
+    received,
+    row,
+)
+from tests.support.stacks import deployed
+
+NO_ANSWER = ReadTimeoutError(endpoint_url="https://dynamodb.example")
+
+
+def decide_on(
+    stack: Stack,
+    those: Listing[DeadLetter],
+    decision: Decision,
+    meanwhile: Callable[[], Any] = lambda: None,
+) -> BulkDecision:
+    work = BulkDecision(stack, those, decision, "a note", wait_for_others=0)
+    meanwhile()
+    work.run()
+    return work
+
+
+def sent_again(stack: Stack) -> int:
+    return len(received(stack, stack.requests_queue))
+
+
+# ------------------------------------------------------------------ many
+
+
+@pytest.mark.parametrize(
+    ("error", "is_unknown"),
+    [
+        (NO_ANSWER, True),
+        (EndpointConnectionError(endpoint_url="here"), True),  # of the last of several attempts
+        (NoCredentialsError(), False),
+        (ClientError({"ResponseMetadata": {"HTTPStatusCode": 500}}, "SendTaskSuccess"), True),  # type: ignore[typeddict-item]
+        (ClientError({"ResponseMetadata": {"HTTPStatusCode": 400}}, "SendTaskSuccess"), False),  # type: ignore[typeddict-item]
+        (Failed("It cannot be decided so."), False),
+    ],
+)
+def test_a_decision_is_made_or_not_where_an_answer_says_so(
+    error: Exception, *, is_unknown: bool
+) -> None:
+    assert (why_unsure(error) is not None) is is_unknown
+
+
+def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "READERS", 1)  # answers are given in order
+    client = boto3.client("stepfunctions")
+    moto_stack.aws._clients["stepfunctions"] = client
+    deployed(moto_stack, moto_stack.outputs | VERSION_DEPLOYED)
+    reads: list[Any] = []
+    moto_stack.aws.client("cloudformation").meta.events.register(
+        "before-call.cloudformation.DescribeStacks", lambda **_: reads.append(1)
+    )
+    for number in range(3):
+        post(moto_stack, f"m-{number}", number, task_token=f"t-{number}")
+    with Stubber(client) as steps:
+        tokens: list[dict[str, Any]] = [{"taskToken": f"t-{n}", "output": ANY} for n in range(3)]
+        steps.add_client_error("send_task_success", "ValidationException")
+        steps.add_client_error("send_task_success", "ThrottlingException")
+        steps.add_response("send_task_success", {}, tokens[1])
+        steps.add_response("send_task_success", {}, tokens[2])
+        work = decide_on(moto_stack, letters(moto_stack), "retry")
+        steps.assert_no_pending_responses()
+    assert [one.end for one in work.ended] == [
+        "failed",
+        DecisionOutcome.DECIDED,
+        DecisionOutcome.DECIDED,
+    ]
+    assert ids_left(moto_stack) == ["m-0"]
+    assert len(reads) == 1, "what is deployed is read once, not for each letter"
+
+
+# ------------------------------------------------------------------ rows
+
+
+@pytest.mark.parametrize(
+    ("decision", "status", "outcome", "end"),
+    [
+        ("resolve", "COMPLETE", "resolved", DecisionOutcome.ALREADY),
+        ("resolve", "COMPLETE", "rejected", DecisionOutcome.SUPERSEDED),
+        ("reject", "COMPLETE", "performed", DecisionOutcome.SUPERSEDED),
+        ("retry", "COMPLETE", "performed", DecisionOutcome.SUPERSEDED),
+        ("reject", "COMPLETE", "dead_letter", DecisionOutcome.SUPERSEDED),
+        ("retry", "IN_PROGRESS", None, DecisionOutcome.CONTINUED),
+        ("reject", "IN_PROGRESS", None, DecisionOutcome.NOT_DECIDED),
+    ],
+)
+def test_a_letter_that_was_decided_or_overtaken_meanwhile_says_so(
+    ledger: Stack, decision: Decision, status: str, outcome: str | None, end: DecisionOutcome
+) -> None:
+    dead(ledger, "m-1")
+    dead(ledger, "m-2")
+    work = decide_on(
+        ledger, letters(ledger), decision, lambda: put_row(ledger, "m-1", status, outcome, "a-9")
+    )
+    ends = {one.entry.message_id: one.end for one in work.ended}
+    assert ends == {"m-1": end, "m-2": DecisionOutcome.DECIDED}
+    assert ids_left(ledger) == (["m-1"] if end is DecisionOutcome.NOT_DECIDED else [])
+    assert sent_again(ledger) == {DecisionOutcome.CONTINUED: 2}.get(end, int(decision == "retry"))
+
+
+def test_a_letter_stays_whose_row_its_own_attempt_may_still_complete(ledger: Stack) -> None:
+    # The attempt has posted it, and writes that it waits for a decision a moment later.
+    put_row(ledger, "m-1", "IN_PROGRESS", None)
+    post(ledger, "m-1")
+    assert decide_shown(ledger, "m-1", "retry").end is DecisionOutcome.CONTINUED
+    assert sent_again(ledger) == 1
+    put_row(ledger, "m-1", "COMPLETE", "dead_letter")
+    assert decide_shown(ledger, "m-1", "resolve", "by hand").decided
+    assert ids_left(ledger) == []
+
+
+@pytest.mark.parametrize("is_bulk", [True, False])
+def test_the_letter_of_an_earlier_attempt_decides_nothing_and_goes(
+    ledger: Stack, *, is_bulk: bool
+) -> None:
+    shown = post(ledger, "m-1", 0, reason="outcome_unknown")
+    those = letters(ledger)
+    dead(ledger, "m-1", 1, reason="outcome_unknown")  # a colleague's retry ended so
+    if is_bulk:
+        (one,) = decide_on(ledger, those, "perform").ended
+        end, said = DecisionOutcome(one.end), one.text
+    else:
+        answer = decide(ledger, "m-1", "perform", "looked", shown[:8])
+        end, said = answer.end, answer.text
+    assert (end, "Look again" in said) == (DecisionOutcome.SUPERSEDED, True)
+    assert (row(ledger, "m-1")["outcome"], sent_again(ledger)) == ("dead_letter", 0)
+    assert ids_left(ledger) == ["m-1"]
+
+
+@pytest.mark.parametrize("decision", ["retry", "perform", "resolve", "reject"])
+def test_behind_a_lock_every_decision_names_its_letter(ledger: Stack, decision: Decision) -> None:
+    dead(ledger, "m-1")
+    with pytest.raises(WrongUse, match="Look first"):
+        decide(ledger, "m-1", decision, "x")
+    assert (ids_left(ledger), row(ledger, "m-1")["outcome"]) == (["m-1"], "dead_letter")
+
+
+NOTHING_FINDS: dict[str, Any] = {
+    "reason": "outcome_unknown",
+    "error": "_CannotFind",
+    "cause": "LookupError: No function is named to look it up (FindFunctionArn)",
+}
+
+
+@pytest.mark.parametrize(
+    ("decision", "more", "is_decided"),
+    [
+        ("retry", NOTHING_FINDS, False),
+        ("retry", NOTHING_FINDS | {"by_now": "arn:find"}, True),
+        ("perform", NOTHING_FINDS, True),
+        ("retry", {"reason": "rounds_used_up"}, True),
+        ("perform", {"reason": "rounds_used_up"}, False),
+        ("retry", {"reason": "rejected"}, True),
+        ("perform", {"reason": "rejected"}, False),
+        ("retry", {"source": None}, False),
+        ("retry", {"attempt_id": None}, False),
+    ],
+)
+def test_what_is_tried_again_is_looked_up_first_unless_nothing_happened(
+    ledger: Stack, decision: Decision, more: dict[str, Any], *, is_decided: bool
+) -> None:
+    if "by_now" in more:
+        ledger.outputs["FindFunctionArn"] = more["by_now"]
+    dead(ledger, "m-1", **more)
+    answer = decide_shown(ledger, "m-1", decision)
+    assert answer.decided is is_decided, answer.text
+    item = row(ledger, "m-1")
+    assert ("attempt_id" not in item) is is_decided
+    nothing_happened = decision == "perform" or more.get("reason") == "rejected"
+    assert ("outcome_unknown" in item) is (is_decided and not nothing_happened)
+    assert sent_again(ledger) == is_decided
+    assert bool(ids_left(ledger)) is not is_decided
+
+
+@pytest.mark.parametrize(
+    ("own", "message_id", "ids"),
+    [
+        (8, "m-1", {"source_message_id": "first-id", "source_deduplication_id": "d-1"}),
+        (9, "m-1", {"source_message_id": "first-id"}),
+        (9, "d-1", {"source_deduplication_id": "d-1"}),
+        (10, "m-1", {}),
+        (10, "first-id", None),
+    ],
+)
+def test_what_is_sent_again_keeps_its_attributes_and_the_id_that_its_own_comes_from(
+    ledger: Stack, own: int, message_id: str, ids: dict[str, str] | None
+) -> None:
+    kept = {f"a{n}": {"dataType": "String", "stringValue": "v"} for n in range(own)}
+    source = {"sqs_message_id": "first-id", "message_attributes": kept, "message_group_id": "g"}
+    dead(ledger, message_id, source=source | {"deduplication_id": "d-1"})
+    answer = decide_shown(ledger, message_id, "retry")
+    assert answer.decided is (ids is not None)
+    assert (row(ledger, message_id).get("outcome") == "dead_letter") is (ids is None)
+    for sent in received(ledger, ledger.requests_queue):
+        told = {name: one["StringValue"] for name, one in sent["MessageAttributes"].items()}
+        assert told == dict.fromkeys(kept, "v") | (ids or {})

@@ -1,0 +1,706 @@
+"""What holds of every template that ships; then template.yaml with its alarms, and locks.yaml."""
+
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+import consumer
+from actonce.stack.sources import version, version_of
+from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
+from actonce_core.batch import LARGEST_BATCH
+from actonce_pipeline.audit.reading.effects import Attributes
+from tests.support.limited_starter import MALLOC
+from tests.support.metrics import told_metrics
+from tests.support.snapshots import Snapshot
+from tests.support.template import (
+    LOCKS,
+    TEMPLATE,
+    as_list,
+    load,
+    of_type,
+    properties,
+    references,
+    refusals,
+    resolved,
+    statements,
+)
+
+PROJECT = TEMPLATE.parent
+SAMS = (TEMPLATE, LOCKS)
+PLAIN = tuple(
+    TEMPLATE.parent / "templates" / f"{name}.yaml" for name in ("alarms", "records", "audit")
+)
+NOTIFICATIONS = PROJECT / "examples" / "notifications" / "template.yaml"
+PIPELINE = PROJECT / "examples" / "pipeline" / "roles.yaml"
+EXAMPLES = tuple(sorted(PROJECT.glob("examples/gift_shop*/template.yaml")))
+
+HOLDS_WHAT_CANNOT_BE_MADE_AGAIN = {
+    "AWS::SQS::Queue",  # messages, often the only copies
+    "AWS::DynamoDB::Table",
+    "AWS::S3::Bucket",
+    "AWS::Serverless::StateMachine",  # the names of its executions
+}
+
+
+def by_file(*files: Path) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("file", files, ids=lambda file: str(file.relative_to(PROJECT)))
+
+
+# --------------------------------------------------------------------------- what is kept
+
+
+@by_file(*SAMS, *PLAIN[1:], *EXAMPLES)
+def test_what_holds_messages_or_memory_outlives_the_stack_and_what_replaces_it(file: Path) -> None:
+    holding = {
+        name: (one.get("DeletionPolicy"), one.get("UpdateReplacePolicy"))
+        for name, one in load(file)["Resources"].items()
+        if one["Type"] in HOLDS_WHAT_CANNOT_BE_MADE_AGAIN
+    }
+
+    assert holding
+    assert holding == dict.fromkeys(holding, ("Retain", "Retain"))
+
+
+SAID_BY_EVERY: dict[str, dict[str, Any]] = {
+    "AWS::SQS::Queue": {"MessageRetentionPeriod": 14 * 24 * 60 * 60},  # as long as SQS can
+    "AWS::DynamoDB::Table": {
+        "BillingMode": "PAY_PER_REQUEST",
+        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+    },
+    "AWS::S3::Bucket": {
+        "PublicAccessBlockConfiguration": {
+            "BlockPublicAcls": True,
+            "BlockPublicPolicy": True,
+            "IgnorePublicAcls": True,
+            "RestrictPublicBuckets": True,
+        },
+        "VersioningConfiguration": {"Status": "Enabled"},
+        "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
+    },
+    "AWS::Logs::LogGroup": {"RetentionInDays": {"Ref": "LogRetentionDays"}},
+}
+
+
+@by_file(*SAMS, *PLAIN)
+def test_what_keeps_something_keeps_it_as_long_and_as_safely_as_is_said(file: Path) -> None:
+    template = load(file)
+    for kind, said in SAID_BY_EVERY.items():
+        for name, resource in of_type(template, kind).items():
+            assert resource["Properties"].items() >= said.items(), name
+
+
+@by_file(*SAMS, *PLAIN)
+def test_queues_buckets_and_topics_are_not_reached_without_tls(file: Path) -> None:
+    template = load(file)
+    kinds = {
+        "AWS::SQS::Queue": "sqs:*",
+        "AWS::S3::Bucket": "s3:*",
+        "AWS::SNS::Topic": "sns:Publish",
+    }
+    for kind, action in kinds.items():
+        denied: set[str] = set()
+        for policy in of_type(template, f"{kind}Policy").values():
+            document = policy["Properties"].pop("PolicyDocument")
+            attached = set(references(policy["Properties"]))
+            for one in statements(document):
+                if (one["Effect"], one["Principal"], one["Action"]) == ("Deny", "*", action):
+                    assert one["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+                    denied |= attached & set(references(one["Resource"]))
+                    # What lies in a bucket is another resource than the bucket.
+                    assert kind != "AWS::S3::Bucket" or "/*'" in str(one["Resource"])
+        assert of_type(template, kind).keys() == denied & template["Resources"].keys()
+
+
+@by_file(*SAMS, *PLAIN[1:])
+def test_every_writer_has_a_log(file: Path) -> None:
+    template = load(file)
+    groups = of_type(template, "AWS::Logs::LogGroup")
+    for name, resource in template["Resources"].items():
+        if resource["Type"].endswith(("::Function", "::StateMachine")):
+            properties = resource["Properties"]
+            where = [properties.get(one) for one in ("LoggingConfig", "LoggingConfiguration")]
+            assert groups.keys() & set(references([*where, properties.get("Logging")])), name
+
+
+@by_file(*SAMS, *PLAIN)
+def test_every_alarm_tells_a_topic_and_is_quiet_when_nothing_happens(file: Path) -> None:
+    alarms = of_type(load(file), "AWS::CloudWatch::Alarm")
+
+    assert bool(alarms) is (file != TEMPLATE)  # its own are nested
+    for name, alarm in alarms.items():
+        wanted = alarm["Properties"]
+        assert wanted["AlarmActions"] in ([{"Ref": "AlarmTopic"}], [{"Ref": "AlarmTopicArn"}])
+        silence = "breaching" if name == "NoAuditAlarm" else "notBreaching"
+        assert wanted["TreatMissingData"] == silence
+        assert wanted["AlarmDescription"]
+        period = wanted.get("Period", 0)  # without one it has an expression
+        for one in period["Fn::If"][1:] if isinstance(period, dict) else [period]:
+            seconds = one * wanted["EvaluationPeriods"]
+            assert seconds <= (604_800 if one >= 3600 else 86_400)  # CloudWatch's most
+            assert wanted.get("DatapointsToAlarm", 1) <= wanted["EvaluationPeriods"]
+
+
+# --------------------------------------------------------------------------- least privilege
+
+
+def written(node: Any) -> str:
+    """A value as a person writes it: references as in a Sub."""
+    if isinstance(node, list):
+        return ", ".join(map(written, node))
+    if not isinstance(node, dict):
+        return str(node)
+    key, value = next(iter(node.items())) if len(node) == 1 else ("", None)
+    if key == "Ref":
+        return f"${{{value}}}"
+    if key == "Fn::GetAtt" and value is not None:
+        return f"${{{'.'.join(value)}}}"
+    if key == "Fn::Sub":
+        return str(value)
+    return ", ".join(f"{name} {written(inner)}" for name, inner in node.items())
+
+
+VARIANTS: dict[str, tuple[Path, dict[str, str]]] = {
+    "template.yaml": (TEMPLATE, {}),
+    "template.yaml, their function and queue": (
+        TEMPLATE,
+        {"EffectFunctionArn": "arn:theirs", "RequestsQueueName": "orders", "KmsKeyArn": "arn:key"},
+    ),
+    "locks.yaml": (LOCKS, {}),
+    "locks.yaml, their function": (LOCKS, {"EffectFunctionArn": "arn:theirs"}),
+    **{file.name: (file, {}) for file in PLAIN},
+    "audit.yaml, each hour": (PLAIN[2], {"AuditEvery": "hour"}),
+    "audit.yaml, a key": (PLAIN[2], {"KmsKeyArn": "arn:key"}),
+    "examples/pipeline/roles.yaml": (PIPELINE, {"Audited": "yes"}),
+    "examples/notifications": (NOTIFICATIONS, {}),
+}
+"""Templates with parameters that change what is granted in them."""
+
+
+def test_who_may_do_what_to_what_is_as_reviewed(snapshot: Snapshot) -> None:
+    lines = []
+    for name, (file, parameters) in VARIANTS.items():
+        lines.append(f"{name}\n")
+        template = load(file)
+        wanted = template["Parameters"].items()
+        given = {key: f"${{{key}}}" for key, one in wanted if "Default" not in one} | parameters
+        for resource, one in resolved(template, **given)["Resources"].items():
+            for said in statements(one):
+                who = written(said["Principal"]) + " " if "Principal" in said else ""
+                what = written(sorted(as_list(said["Action"])))
+                on = written(sorted(written(place) for place in as_list(said.get("Resource", []))))
+                where = f" if {written(said['Condition'])}" if "Condition" in said else ""
+                lines.append(f"    {resource}: {said['Effect']} {who}{what} on {on}{where}\n")
+    snapshot("permissions.txt", "".join(lines))
+
+
+def test_what_raises_an_alarm_is_as_reviewed(snapshot: Snapshot) -> None:
+    lines = []
+    for file in (LOCKS, *PLAIN):
+        for name, alarm in of_type(load(file), "AWS::CloudWatch::Alarm").items():
+            left_out = ("AlarmDescription", "AlarmActions", "OKActions", "AlarmName")
+            told = {key: value for key, value in alarm["Properties"].items() if key not in left_out}
+            lines += [f"{name}\n", *(f"    {key}: {written(told[key])}\n" for key in sorted(told))]
+    snapshot("alarms.txt", "".join(lines))
+
+
+@by_file(*SAMS, *PLAIN, NOTIFICATIONS, PIPELINE)
+def test_nobody_may_do_everything_but_the_owner_of_a_key(file: Path) -> None:
+    allowed = [
+        (name, action)
+        for name, resource in load(file)["Resources"].items()
+        for statement in statements(resource)
+        for action in as_list(statement["Action"])
+        if statement["Effect"] == "Allow" and "*" in action
+    ]
+    assert allowed == ([("AlarmTopicKey", "kms:*")] if file.stem == "alarms" else [])
+
+
+@by_file(*SAMS, *PLAIN, NOTIFICATIONS, PIPELINE)
+def test_every_wildcard_says_why(file: Path) -> None:
+    for line in file.read_text().splitlines():
+        # Of the versions of a function the statement says it once, above.
+        is_one = "*" in line.replace(':*"', "")
+        if is_one and re.match(r"\s*(-|Action:|Resource:|Condition:)", line):
+            assert re.search(r"\*.*\s# \w+", line), line
+
+
+@by_file(*SAMS, *PLAIN[1:])
+def test_every_function_and_state_machine_has_a_role_of_its_own(file: Path) -> None:
+    template = load(file)
+    roles = [
+        role
+        for resource in template["Resources"].values()
+        if resource["Type"].endswith(("::Function", "::StateMachine"))
+        for role in references(resource["Properties"].get("Role", resource["Properties"]))
+        if role in of_type(template, "AWS::IAM::Role")
+    ]
+
+    assert len(roles) == len(set(roles))
+    assert file not in SAMS or sorted(roles) == sorted(of_type(template, "AWS::IAM::Role"))
+
+
+# --------------------------------------------------------------------------- parameters
+
+
+@by_file(*SAMS)
+def test_stack_deploys_without_a_word_and_shows_every_parameter_in_a_group(file: Path) -> None:
+    template = load(file)
+    parameters = template["Parameters"]
+    groups = template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+
+    assert all(one.get("Description") and "Default" in one for one in parameters.values())
+    assert sorted(name for one in groups for name in one["Parameters"]) == sorted(parameters)
+
+
+def test_fewer_rounds_reach_who_counts_them() -> None:
+    machine = properties(resolved(load(TEMPLATE), MaxRounds="1")["Resources"], "ProcessMessage")
+    consumer = properties(resolved(load(LOCKS), MaxRounds="1")["Resources"], "ConsumerFunction")
+
+    assert machine["DefinitionSubstitutions"]["MaxRounds"] == "1"
+    assert consumer["Environment"]["Variables"]["MAX_ROUNDS"] == "1"
+
+
+AUDITED = PROJECT / "examples" / "audited" / "template.yaml"
+
+
+@pytest.mark.parametrize(
+    ("outer", "name", "inner"),
+    [(TEMPLATE, "Alarms", PLAIN[0]), (AUDITED, "Records", PLAIN[1]), (AUDITED, "Audit", PLAIN[2])],
+)
+def test_a_nested_stack_is_given_every_parameter_and_uses_it(
+    outer: Path, name: str, inner: Path
+) -> None:
+    nested, template = load(outer)["Resources"][name]["Properties"], load(inner)
+    used = set(references([template.get("Conditions"), template["Resources"]]))
+
+    assert (outer.parent / nested["TemplateURL"]).resolve() == inner
+    assert nested["Parameters"].keys() == template["Parameters"].keys()
+    assert template["Parameters"].keys() <= used
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "modules", "unset"),
+    [
+        (TEMPLATE, "StarterFunction", ["starter"], set()),
+        (TEMPLATE, "AppointmentsFunction", ["appointments"], set()),
+        # Fewer retries are on the embedded AWS alone.
+        (LOCKS, "ConsumerFunction", ["consumer", "appointments"], {"MAX_RETRIES"}),
+        (PLAIN[2], "ExecutionRecordsFunction", ["execution_records"], set()),
+    ],
+)
+def test_a_function_gets_the_variables_that_it_reads(
+    file: Path, function: str, modules: list[str], unset: set[str]
+) -> None:
+    code = "".join((PROJECT / "functions" / f"{one}.py").read_text() for one in modules)
+    read = set(re.findall(r"""environ(?:\.get\(|\[)\s*"(\w+)\"""", code))
+    variables = load(file)["Resources"][function]["Properties"]["Environment"]["Variables"]
+    own = {name for name in variables if not name.startswith("POWERTOOLS_")}
+
+    assert read - unset == own - MALLOC.keys()
+
+
+# --------------------------------------------------------------------------- KmsKeyArn
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+
+WITH_KEY: dict[str, dict[str, Any]] = {
+    "AWS::SQS::Queue": {"KmsMasterKeyId": KEY},
+    "AWS::DynamoDB::Table": {
+        "SSESpecification": {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": KEY}
+    },
+    "AWS::Logs::LogGroup": {"KmsKeyId": KEY},
+    "AWS::SNS::Topic": {"KmsMasterKeyId": KEY},
+    "AWS::S3::Bucket": {
+        "BucketEncryption": {
+            "ServerSideEncryptionConfiguration": [
+                {
+                    "BucketKeyEnabled": True,
+                    "ServerSideEncryptionByDefault": {
+                        "SSEAlgorithm": "aws:kms",
+                        "KMSMasterKeyID": KEY,
+                    },
+                }
+            ]
+        }
+    },
+    "AWS::KinesisFirehose::DeliveryStream": {
+        "DeliveryStreamEncryptionConfigurationInput": {
+            "KeyType": "CUSTOMER_MANAGED_CMK",
+            "KeyARN": KEY,
+        }
+    },
+}
+"""Every type that keeps something, and where it says with which key."""
+
+OF_KEY = {"KmsMasterKeyId", "SSESpecification", "KmsKeyId", "BucketKeyEnabled", "KeyARN"}
+
+
+def deployed(file: Path, key: str) -> dict[str, Any]:
+    """The template as it is deployed with a key, or without."""
+    return resolved(load(file), KmsKeyArn=key)
+
+
+def names(node: Any) -> set[str]:
+    if isinstance(node, dict):
+        return set(node).union(*map(names, node.values()))
+    return set().union(*map(names, node)) if isinstance(node, list) else set()
+
+
+@by_file(*SAMS, *PLAIN)
+def test_all_that_is_kept_is_encrypted_with_the_key(file: Path) -> None:
+    template = deployed(file, KEY)
+
+    for resource_type, expected in WITH_KEY.items():
+        for name, resource in of_type(template, resource_type).items():
+            found = {key: resource["Properties"].get(key) for key in expected}
+            assert found == expected, name
+            assert "SqsManagedSseEnabled" not in resource["Properties"]  # both at once are refused
+    assert of_type(template, "AWS::KMS::Key") == {}
+
+
+@by_file(*SAMS, *PLAIN)
+def test_without_a_key_aws_s_own_encrypt(file: Path) -> None:
+    template = deployed(file, "")
+
+    for name, resource in template["Resources"].items():
+        allowed = {"KmsMasterKeyId"} if name == "AlarmTopic" else set()
+        assert OF_KEY & names(resource) <= allowed, name
+    assert of_type(template, "AWS::IAM::Policy").keys() <= {"StartDaysPolicy"}
+    for queue in of_type(template, "AWS::SQS::Queue").values():
+        assert queue["Properties"]["SqsManagedSseEnabled"] is True
+
+
+@by_file(*SAMS, *PLAIN)
+def test_whoever_reaches_what_is_encrypted_may_use_the_key_through_its_service_alone(
+    file: Path,
+) -> None:
+    template = deployed(file, KEY)
+    reaching = {
+        (name, service)
+        for name, role in of_type(template, "AWS::IAM::Role").items()
+        for statement in statements(role)
+        for action in as_list(statement["Action"])
+        if (service := action.split(":")[0]) in ("sqs", "dynamodb", "s3")
+    }
+    for resource in template["Resources"].values():
+        for statement in statements(resource):
+            if any(action.startswith("kms:") for action in as_list(statement["Action"])):
+                assert "kms:ViaService" in statement["Condition"]["StringEquals"]
+
+    assert ("UseKey" in template["Resources"]) is bool(reaching)
+    if reaching:
+        policy = template["Resources"]["UseKey"]["Properties"]
+        (statement,) = statements(policy)
+        assert statement["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
+        assert statement["Resource"] == KEY
+        assert {role["Ref"] for role in policy["Roles"]} == {role for role, _ in reaching}
+        through = as_list(statement["Condition"]["StringEquals"]["kms:ViaService"])
+        assert {one["Fn::Sub"] for one in through} == {
+            f"{service}.${{AWS::Region}}.${{AWS::URLSuffix}}" for _, service in reaching
+        }
+
+
+@by_file(*SAMS)
+def test_only_a_keys_arn_is_taken(file: Path) -> None:
+    pattern = load(file)["Parameters"]["KmsKeyArn"]["AllowedPattern"]
+
+    for good in ("", KEY, KEY.replace("arn:aws:", "arn:aws-us-gov:").replace("key/", "key/mrk-")):
+        assert re.search(pattern, good)
+    for bad in ("alias/mine", KEY.replace("key/", "alias/"), KEY.rpartition("/")[2], f"{KEY} "):
+        assert not re.search(pattern, bad)
+
+
+@by_file(*SAMS)
+def test_the_effects_attributes_begin_with_the_one_that_has_the_messages_id(file: Path) -> None:
+    pattern = load(file)["Parameters"]["EffectsAttributes"]["AllowedPattern"]
+
+    for good in ("message_id", "order_id,sent_at,card", "order id, , card ", " #,"):
+        assert re.search(pattern, good)
+        assert Attributes.of_output(good).key
+    for bad in ("", ",sent_at", " ", "  ,sent_at"):
+        assert not re.search(pattern, bad)
+
+
+# --------------------------------------------------------------------------- template.yaml
+
+WHOLE = load()
+RESOURCES: dict[str, Any] = WHOLE["Resources"]
+STARTER = properties(RESOURCES, "StarterFunction")
+PROCESS_MESSAGE = properties(RESOURCES, "ProcessMessage")
+REQUESTS_QUEUE = properties(RESOURCES, "RequestsQueue")
+
+
+# --------------------------------------------------------------------------- queues
+
+
+@by_file(*SAMS)
+def test_no_outage_of_a_day_is_received_away_and_each_delivery_is_answered_for(file: Path) -> None:
+    resources = load(file)["Resources"]
+    assert properties(resources, "RequestsQueue")["RedrivePolicy"] == {
+        "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
+        "maxReceiveCount": 1000,
+    }
+    (event,) = (
+        event["Properties"]
+        for one in of_type(load(file), "AWS::Serverless::Function").values()
+        for event in one["Properties"].get("Events", {}).values()
+    )
+    assert event["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert "FilterCriteria" not in event  # Lambda deletes what a filter does not match
+    assert event["BatchSize"] == LARGEST_BATCH  # it is handled side by side
+    assert event["ScalingConfig"] == {"MaximumConcurrency": {"Ref": "MaximumConcurrency"}}
+
+
+def test_a_delivery_comes_back_after_six_time_outs_and_a_straggler_outlasts_a_cold_start() -> None:
+    assert REQUESTS_QUEUE["VisibilityTimeout"] == 6 * STARTER["Timeout"] + 30
+    # Lambda's init takes 10 s at most, and the state's time-out begins before it.
+    assert WHOLE["Parameters"]["StragglerMarginSeconds"]["MinValue"] > 10
+
+
+def test_a_queue_of_the_teams_takes_the_place_of_the_stacks_everywhere() -> None:
+    theirs = {
+        "Fn::Sub": "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${RequestsQueueName}"
+    }
+    made = resolved(WHOLE, RequestsQueueName="orders")["Resources"]
+    starter = properties(made, "StarterFunction")
+    (taking,) = (s for s in statements(made["StarterRole"]) if s.get("Sid") == "TakeRequests")
+
+    assert "RequestsQueue" not in {*made, *references(made)}
+    assert starter["Events"]["Requests"]["Properties"]["Queue"] == theirs
+    assert taking["Resource"] == theirs
+    assert properties(made, "Alarms")["Parameters"]["RequestsQueueName"] == "orders"
+    assert starter["Environment"]["Variables"]["REQUESTS_QUEUE_URL"] == {
+        "Fn::Sub": "https://sqs.${AWS::Region}.${AWS::URLSuffix}/${AWS::AccountId}/"
+        "${RequestsQueueName}"
+    }
+
+
+# --------------------------------------------------------------------------- functions
+
+
+def test_executions_invoke_a_published_version_of_the_effect() -> None:
+    for name in ("EffectFunctionArn", "FindFunctionArn"):
+        assert PROCESS_MESSAGE["DefinitionSubstitutions"][name] == {
+            "Fn::If": ["IsExample", {"Ref": "AppointmentsFunction.Version"}, {"Ref": name}]
+        }
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("template.yaml", "AppointmentsFunction"),
+        ("actonce/adopt/project/skeleton/template.yaml", "YourEffect"),
+        ("examples/gift_shop/template.yaml", "GiftCards"),
+        ("examples/gift_shop_node/template.yaml", "GiftCards"),
+    ],
+)
+def test_whatever_changes_the_effect_publishes_a_version_and_the_earlier_ones_stay(
+    file: str, name: str
+) -> None:
+    whole = load(PROJECT / file)
+    effect = whole["Resources"][name]
+    function = effect["Properties"]
+    runtime = whole["Globals"]["Function"]["Runtime"]
+    by_parameters = {
+        one
+        for one in references([function["Timeout"], runtime])
+        if one in whole.get("Parameters", {})
+    }
+
+    assert function["AutoPublishAliasAllProperties"] is True
+    # SAM looks at the text of the function alone, in which a parameter's new value is no change.
+    described = function.get("VersionDescription", {"Fn::Sub": ""})
+    named = set(re.findall(r"\$\{(\w+)\}", described["Fn::Sub"]))
+    assert named == by_parameters
+    # SAM makes the version's DeletionPolicy Retain by itself.
+    assert effect["UpdateReplacePolicy"] == "Retain"
+
+
+def test_functions_are_traced_and_malloc_is_told_what_the_memory_was_measured_with() -> None:
+    function = WHOLE["Globals"]["Function"]
+    begun = load(PROJECT / "actonce/adopt/project/skeleton/template.yaml")["Globals"]["Function"]
+    assert function["Tracing"] == begun["Tracing"] == "Active"
+    assert function["Environment"]["Variables"].items() >= MALLOC.items()
+
+
+# --------------------------------------------------------------------------- the state machine
+
+
+def test_state_machine_is_standard_traced_named_anew_and_logs_no_message() -> None:
+    # The names of Express workflows deduplicate nothing.
+    assert PROCESS_MESSAGE["Type"] == "STANDARD"
+    # Rows tell its memory by its ARN, so CloudFormation has to name it, anew each time.
+    assert "Name" not in PROCESS_MESSAGE
+    assert PROCESS_MESSAGE["Logging"]["IncludeExecutionData"] is False
+    assert PROCESS_MESSAGE["Tracing"] == {"Enabled": True}
+
+
+# --------------------------------------------------------------------------- alarms
+
+
+ALARMS_OWN: dict[str, Any] = load(PLAIN[0])["Resources"]
+
+
+def test_what_keeps_failing_raises_an_alarm_however_seldom_it_is_tried() -> None:
+    """SQS's own metric of ages leaves out what a standard queue has handed out three times."""
+    alarm = properties(ALARMS_OWN, "StarterFailedDeliveriesAlarm")
+    tries_within_the_threshold = 0
+    waited = 0.0
+    while waited <= alarm["Threshold"]:
+        tries_within_the_threshold += 1
+        waited += seconds_until_back(
+            tries_within_the_threshold, chance=1.0, growth=START_BACKOFF_GROWTH
+        )
+
+    assert set(references(alarm["Dimensions"])) == {"ActOnceStackName"}
+    assert (alarm["MetricName"], alarm["Statistic"]) == ("OldestFailedAge", "Maximum")
+    # In every window there is a try, also of what waits for its turn besides.
+    assert (alarm["EvaluationPeriods"], alarm["Period"]) == (1, 2 * LONGEST_BACKOFF_SECONDS)
+    assert tries_within_the_threshold > 5, "a transient failure tells nobody"
+
+
+Shown = tuple[str, str, frozenset[str]]
+"""A metric's namespace, name and dimensions."""
+
+
+def shown_by_the_stack() -> set[Shown]:
+    """What alarms and dashboard show."""
+    found: set[Shown] = set()
+    for alarm in of_type(load(PLAIN[0]), "AWS::CloudWatch::Alarm").values():
+        parts = [one["MetricStat"]["Metric"] for one in metrics_of(alarm) if "MetricStat" in one]
+        for one in parts or [alarm["Properties"]]:
+            dimensions = frozenset(named["Name"] for named in one["Dimensions"])
+            found.add((one["Namespace"], one["MetricName"], dimensions))
+    body = properties(ALARMS_OWN, "Dashboard")["DashboardBody"]["Fn::Sub"]
+    for widget in json.loads(body)["widgets"]:
+        above: list[str] = []
+        for row in widget["properties"]["metrics"]:
+            texts = [one for one in row if isinstance(one, str)]
+            above = [above[n] if one == "." else one for n, one in enumerate(texts)]
+            found.add((above[0], above[1], frozenset(above[2::2])))
+    return found
+
+
+def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of an alarm on several."""
+    found: list[dict[str, Any]] = alarm["Properties"].get("Metrics", [])
+    return found
+
+
+def test_dashboards_show_metrics_that_there_are_and_grafana_each_of_our_own() -> None:
+    own: set[Shown] = {("ActOnce", name, dimensions) for name, _, dimensions in told_metrics()}
+    shown = shown_by_the_stack()
+    assert {one for one in shown if one[0] == "ActOnce"} <= own
+    grafana = json.loads((PROJECT / "examples/grafana/actonce.json").read_text("utf-8"))
+    targets = [target for panel in grafana["panels"] for target in panel["targets"]]
+    queried: set[Shown] = {
+        (one["namespace"], one["metricName"], frozenset(one["dimensions"])) for one in targets
+    }
+    assert own <= queried <= own | shown
+    variables = {one["name"]: one["query"] for one in grafana["templating"]["list"]}
+    asked = [one for name, one in variables.items() if name != "datasource"]
+    assert {
+        (one["namespace"], one["metricName"], frozenset([one["dimensionKey"]])) for one in asked
+    } <= own | shown
+    # Each variable stands for the dimension that it was asked of.
+    values = {(key, value) for one in targets for key, value in one["dimensions"].items()}
+    assert values == {(one["dimensionKey"], f"${one['refId']}") for one in asked} | {
+        ("reason", "*")
+    }
+    assert variables.keys() == {"datasource", *(one["refId"] for one in asked)}
+
+
+# --------------------------------------------------------------------------- locks.yaml
+
+OF_LOCKS = load(LOCKS)
+LOCKING: dict[str, Any] = OF_LOCKS["Resources"]
+
+
+def test_it_is_of_template_yaml_s_version_and_has_its_outputs() -> None:
+    # But those of executions, of their effect, and of what a decision brings them.
+    own = {"ProcessMessageArn", "AppointmentsFunctionName", "AlarmTopicKeyArn"}
+    own |= {"EffectTimeoutSeconds", "StragglerMarginSeconds"}
+
+    assert version_of(LOCKS.read_text()) == version()
+    assert WHOLE["Outputs"].keys() - own <= OF_LOCKS["Outputs"].keys()
+
+
+def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it() -> None:
+    # Another table than before would be an empty memory, whatever it is called.
+    for name in ("RequestsQueue", "UnstartedQueue", "DeadLetterQueue", "FingerprintsTable"):
+        assert LOCKING[name]["Type"] == RESOURCES[name]["Type"]
+    own, other = (one["FingerprintsTable"] for one in (LOCKING, RESOURCES))
+    assert "Condition" not in {*own, *other}
+    for key in ("KeySchema", "AttributeDefinitions", "BillingMode"):
+        assert own["Properties"][key] == other["Properties"][key]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "",
+        pytest.param(
+            "arn:aws:lambda:us-east-1:123456789012:function:theirs", marks=pytest.mark.long
+        ),
+    ],
+)
+@pytest.mark.parametrize("strategy", ["ledger", "lease"])
+def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, strategy: str, own: str
+) -> None:
+    parameters = OF_LOCKS["Parameters"]
+    defaults = {name: one["Default"] for name, one in parameters.items()}
+    variables = properties(LOCKING, "ConsumerFunction")["Environment"]["Variables"]
+    environment = {name: value for name, value in variables.items() if isinstance(value, str)}
+    # A session of its own: boto3's would go on reading this environment in the tests after it.
+    dynamodb = boto3.Session(region_name="us-east-1").client("dynamodb")
+    monkeypatch.setattr("os.environ", environment)
+    effect = parameters["EffectTimeoutSeconds"]
+    accepted = 0
+    for time_out, margin, takes in itertools.product(
+        parameters["StarterTimeoutSeconds"]["AllowedValues"],
+        parameters["StragglerMarginSeconds"]["AllowedValues"],
+        range(effect["MinValue"], effect["MaxValue"] + 1) if own else [effect["Default"]],
+    ):
+        given = {
+            "Strategy": strategy,
+            "EffectFunctionArn": own,
+            "StarterTimeoutSeconds": str(time_out),
+            "StragglerMarginSeconds": str(margin),
+            "EffectTimeoutSeconds": str(takes),
+        }
+        filled = defaults | given
+        environment |= {
+            name: str(filled.get(value["Ref"], ""))
+            for name, value in variables.items()
+            if isinstance(value, dict) and "Ref" in value
+        }
+        try:
+            consumer._locks(dynamodb)
+        except ValueError:
+            starts = False
+        else:
+            starts = True
+        accepted += starts
+        assert (refusals(OF_LOCKS, **given) == []) is starts, given
+    assert accepted
+
+
+def test_behind_a_lock_it_comes_back_after_six_time_outs_of_whichever_length() -> None:
+    by_time_out = OF_LOCKS["Mappings"]["VisibilityTimeout"]["StarterTimeout"]
+    allowed = OF_LOCKS["Parameters"]["StarterTimeoutSeconds"]["AllowedValues"]
+
+    assert properties(LOCKING, "RequestsQueue")["VisibilityTimeout"] == {
+        "Fn::FindInMap": ["VisibilityTimeout", "StarterTimeout", {"Ref": "StarterTimeoutSeconds"}]
+    }
+    assert properties(LOCKING, "ConsumerFunction")["Timeout"] == {"Ref": "StarterTimeoutSeconds"}
+    assert set(by_time_out) == {str(seconds) for seconds in allowed}
+    for seconds in allowed:
+        assert by_time_out[str(seconds)] >= 6 * seconds
+    consumer_function = properties(LOCKING, "ConsumerFunction")
+    assert consumer_function["Environment"]["Variables"].items() >= MALLOC.items()
