@@ -16,8 +16,8 @@ from actonce_core.backoff import EFFECT_BACKOFF_GROWTH
 from actonce_core.batch import LARGEST_BATCH, Batch, metrics
 from actonce_core.invoked_effect import InvokedEffect, client_config
 from actonce_core.locking.consumer import MAX_RETRIES, Consumer
+from actonce_core.locking.dead_letters import DeadLetterQueue
 from actonce_core.locking.locks import Lease, Ledger, seconds_for_a_takeover
-from actonce_core.locking.posting import DeadLetterQueue
 from actonce_core.message import MessageReader
 from actonce_core.unstarted import UnstartedQueue
 

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from actonce.stack.sources import version
+from actonce.stack.stack_files import version
 from actonce.terminal.errors import Failed, Interrupted
 from actonce.terminal.visible import OutputLost, give_up_output, guard_standard_streams
 
@@ -93,13 +93,13 @@ COMMANDS = {
         extra="embedded",
     ),
     "send": Command("send:send", "Send each line that is not blank as one message, verbatim."),
-    "pause": Command("pausing:pause", "Take no more messages from the requests queue."),
-    "resume": Command("pausing:resume", "Take messages again."),
+    "pause": Command("pause:pause", "Take no more messages from the requests queue."),
+    "resume": Command("pause:resume", "Take messages again."),
     "status": Command("status:status", "Show what waits for whom, the worst first."),
     "doctor": Command("doctor:doctor", "Compare what is deployed with what the stack assumes."),
     "list": Command("listing:list_", "List recent messages, the newest first."),
     "console": Command(
-        "web_console:console", "Look at messages, and decide, in the browser.", extra="console"
+        "console:console", "Look at messages, and decide, in the browser.", extra="console"
     ),
     "where": Command("where:where", "Tell the whole story of one message, in order of time."),
     "dead-letters": Command("dead_letters:app", "Look at what waits for a decision, and decide."),

@@ -25,9 +25,9 @@ from actonce.messages.filters import Listing, reason_in_words
 from actonce.messages.states import BROKEN_OFF
 from actonce.messages.story import UnstartedScan, read_story
 from actonce.messages.summary import summarize
-from actonce.operate.decisions.answers import ANOTHER_SINCE
+from actonce.operate.decisions.allowed import Decision, decisions_on
 from actonce.operate.decisions.deciding import BulkDecision, decide
-from actonce.operate.decisions.offered import Decision, decisions_on
+from actonce.operate.decisions.results import ANOTHER_SINCE
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from actonce.cli.options import Decorator, gathered
-from actonce.messages.own_effects import (
+from actonce.messages.effect_store import (
     DynamoDbEffects,
     EffectStore,
     FileEffects,

@@ -8,7 +8,7 @@ from actonce.messages.filters import age, lasted
 from actonce.messages.states import STATES, StateName
 from actonce.operate.status import Count, Status
 from actonce.operate.status import status as status_of
-from actonce.queues.queue_state import Depth
+from actonce.queues.depth import Depth
 from actonce.records.audit_summary import of_demo
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack

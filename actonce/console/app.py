@@ -21,9 +21,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from actonce.console.access import Access
-from actonce.console.answers import Refused, ViewRequest, page
 from actonce.console.context import Context
-from actonce.console.views import audit, dead_letters, first, jobs, message, messages, unstarted
+from actonce.console.responses import Refused, ViewRequest, page
+from actonce.console.views import audit, dead_letters, jobs, message, messages, overview, unstarted
 from actonce.stack.aws_errors import error_text
 from actonce.terminal.errors import Failed, WrongUse
 
@@ -40,10 +40,10 @@ LONGEST_SECONDS: Final = 30.0
 View = Callable[[Context, ViewRequest], Response]
 
 _SHOWS: dict[str, View] = {
-    "/": first.first,
-    "/waiting": first.waiting,
-    "/stack": first.stack,
-    "/stopped": first.stopped,
+    "/": overview.first,
+    "/waiting": overview.waiting,
+    "/stack": overview.stack,
+    "/stopped": overview.stopped,
     "/dead-letters": dead_letters.VIEW.list_,
     "/dead-letters/decide": dead_letters.VIEW.confirm,
     "/unstarted": unstarted.VIEW.list_,
@@ -75,7 +75,7 @@ def app(context: Context, token: str, port: int) -> ASGIApp:
     A read-only console has no address that changes anything; and should something slip through,
     the clients refuse the call (`read_only`).
     """
-    posts = {"/scan": first.scan} | ({} if context.read_only else _CHANGES)
+    posts = {"/scan": overview.scan} | ({} if context.read_only else _CHANGES)
     calling_aws = anyio.CapacityLimiter(MOST_AT_ONCE)
 
     async def answer(view: View, request: Request) -> Response:

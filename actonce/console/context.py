@@ -11,9 +11,9 @@ from actonce.console.queue_cache import QueueCache
 from actonce.console.read_only import make_clients
 from actonce.console.templating import environment
 from actonce.messages.dead_letters import DeadLetter, list_dead_letters
+from actonce.messages.effect_store import EffectStore
 from actonce.messages.filters import EntryFilter, Listing
 from actonce.messages.newest import Newest
-from actonce.messages.own_effects import EffectStore
 from actonce.messages.recent import EndedMessages, Page, page
 from actonce.messages.states import BROKEN_OFF, REDRIVEN_FOR
 from actonce.messages.unstarted import Unstarted, list_unstarted

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actonce.demo.requests import Traffic, resent
-from actonce.messages.own_effects import DynamoDbEffects, find_effect_store
+from actonce.messages.effect_store import DynamoDbEffects, find_effect_store
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.delivery import Delivery

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from actonce.demo.own import OwnEffect, count_effects
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.own_effects import find_effect_store
+from actonce.messages.effect_store import find_effect_store
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.delivery import SOURCE_MESSAGE_ID

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from actonce.messages.own_effects import OwnEffect
-from actonce.queues.queue_state import Pause
+from actonce.messages.effect_store import OwnEffect
+from actonce.queues.depth import Pause
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.doctor.facts import Alarms, Effects, Facts, Feed, Function, Missing, Queue, Unreadable
-from actonce.messages.own_effects import DynamoDbEffects, find_effect_store
-from actonce.queues.queue_state import find_pause
+from actonce.messages.effect_store import DynamoDbEffects, find_effect_store
+from actonce.queues.depth import find_pause
 from actonce.stack.aws_errors import is_missing
 from actonce.stack.clients import Aws, Stack, resources_of
 from actonce.stack.extras import install

@@ -6,7 +6,7 @@ from botocore.exceptions import ClientError
 
 from actonce.messages.sentences import unknown_because_in_flight
 from actonce.messages.story import Story
-from actonce.queues.queue_state import depth_of, find_pause
+from actonce.queues.depth import depth_of, find_pause
 from actonce.stack.aws_errors import error_text
 from actonce.stack.clients import Stack
 from actonce.terminal.words import capitalize

@@ -15,8 +15,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
+from actonce.messages.effect_store import EffectStore, deserialize, find_effect_store, from_dynamodb
 from actonce.messages.history import Execution, Step
-from actonce.messages.own_effects import EffectStore, deserialize, find_effect_store, from_dynamodb
 from actonce.messages.unstarted import Unstarted, find_by_message_id
 from actonce.queues.scan import QueueReader
 from actonce.stack.aws_errors import error_text

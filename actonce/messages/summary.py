@@ -7,9 +7,9 @@ from typing import Any, Final
 from actonce.messages.advice import Advice, advise
 from actonce.messages.arguments import command
 from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.effect_store import EffectStore, find_effect_store
 from actonce.messages.facts import gather_facts
 from actonce.messages.filters import Entry
-from actonce.messages.own_effects import EffectStore, find_effect_store
 from actonce.messages.sentences import describe, describe_conflicts
 from actonce.messages.states import STATES, StateName
 from actonce.messages.story import Part, Story, UnstartedScan

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from actonce.queues.queue_state import PAUSED_BY, PAUSED_NOTE, PAUSED_SINCE, Pause, find_pause
+from actonce.queues.depth import PAUSED_BY, PAUSED_NOTE, PAUSED_SINCE, Pause, find_pause
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages.recent import EndedMessages, page
 from actonce.messages.states import BROKEN_OFF, REDRIVEN_FOR
 from actonce.operate.pausing import EventSourceMapping, event_source_mappings
-from actonce.queues.queue_state import Depth, Pause, depth_of, find_pause, highest_ages
+from actonce.queues.depth import Depth, Pause, depth_of, find_pause, highest_ages
 from actonce.records import audit_summary
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed

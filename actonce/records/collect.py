@@ -20,7 +20,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.own_effects import EffectStore, find_effect_store
+from actonce.messages.effect_store import EffectStore, find_effect_store
 from actonce.records.day_files import DayFiles, files_of_others
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console

@@ -8,7 +8,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from actonce.stack.sources import in_clone, project_above, sources
+from actonce.stack.stack_files import in_clone, project_above, sources
 
 PROJECT = sources()
 """Where template.yaml is: the clone this code runs from, or what the wheel brought."""

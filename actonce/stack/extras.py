@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from actonce.stack.sources import in_clone, sources
+from actonce.stack.stack_files import in_clone, sources
 from actonce.terminal.errors import WrongUse
 
 MODULES = {

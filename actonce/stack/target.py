@@ -9,7 +9,7 @@ from typing import Final
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths, read_state, running
 from actonce.stack.endpoint import Chosen, Configured, Embedded, Place, decide, line, options
-from actonce.stack.sources import misfit, version
+from actonce.stack.stack_files import misfit, version
 from actonce.terminal import output as console
 from actonce.terminal.errors import WrongUse
 

@@ -25,7 +25,7 @@ from lab.conformance.simulated_stack import (
     Way,
     process_message,
 )
-from lab.conformance.ways.known import way
+from lab.conformance.strategies.known import way
 from lab.conformance.world import World
 from lab.pages import table, with_tables
 

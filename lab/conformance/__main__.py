@@ -18,8 +18,8 @@ import typer
 
 from lab.conformance import found, page, suite
 from lab.conformance.hazards import SCENARIOS, scenario
+from lab.conformance.strategies.known import WAYS
 from lab.conformance.trial import Trial, story_lines
-from lab.conformance.ways.known import WAYS
 
 
 def main(

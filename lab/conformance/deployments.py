@@ -33,7 +33,7 @@ def _replace_state_machine(stack: SimulatedStack) -> None:
 
 
 def _change_strategy(stack: SimulatedStack, name: str) -> None:
-    from lab.conformance.ways.known import way  # noqa: PLC0415 - the ways need the stack
+    from lab.conformance.strategies.known import way  # noqa: PLC0415 - the ways need the stack
 
     stack.deployed = way(name)
     stack.queue.most_receives = stack.deployed.most_receives

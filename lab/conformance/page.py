@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from actonce.stack.embedded_folder import PROJECT
 from lab.conformance.found import Found
 from lab.conformance.hazards import SCENARIOS, Scenario
+from lab.conformance.strategies.known import WAYS
 from lab.conformance.trial import Trial
 from lab.conformance.verdict import Kind, Verdict
-from lab.conformance.ways.known import WAYS
 from lab.pages import table, with_tables
 
 PAGE = PROJECT / "docs" / "conformance.md"

@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.stack.sources import sources
+from actonce.stack.stack_files import sources
 from actonce_core.backoff import EFFECT_BACKOFF_GROWTH, START_BACKOFF_GROWTH, seconds_until_back
 from actonce_core.delivery import Delivery
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer

@@ -6,10 +6,10 @@ from multiprocessing import get_context
 
 from lab.conformance.hazards import SCENARIOS, Scenario, scenario
 from lab.conformance.simulated_stack import Way
+from lab.conformance.strategies.known import WAYS
+from lab.conformance.strategies.known import way as named
 from lab.conformance.trial import Trial, run_trial
 from lab.conformance.verdict import Kind
-from lab.conformance.ways.known import WAYS
-from lab.conformance.ways.known import way as named
 
 Pair = tuple[Way, Scenario]
 

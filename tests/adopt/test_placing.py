@@ -6,7 +6,7 @@ import pytest
 
 from actonce.adopt.project import placing
 from actonce.adopt.project.placing import place, upgrade
-from actonce.stack.sources import MANIFEST
+from actonce.stack.stack_files import MANIFEST
 from actonce.terminal.errors import Failed
 
 TEMPLATE, STARTER = "actonce/template.yaml", "actonce/functions/starter.py"

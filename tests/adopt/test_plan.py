@@ -14,7 +14,7 @@ from actonce.adopt.project.plan import has_audit, seeds, stack_files, stack_name
 from actonce.cli import demo as demo_command
 from actonce.embedded import lifecycle, nesting
 from actonce.stack.embedded_folder import PROJECT, Paths
-from actonce.stack.sources import MANIFEST
+from actonce.stack.stack_files import MANIFEST
 from actonce.terminal.errors import WrongUse
 from actonce_core.message import MessageReader
 from tests.support import template

@@ -23,7 +23,7 @@ from typer.main import get_command
 from actonce.cli import app as cli
 from actonce.stack import extras
 from actonce.stack.embedded_folder import PROJECT
-from actonce.stack.sources import version
+from actonce.stack.stack_files import version
 from actonce.terminal import output
 from actonce.terminal.errors import WrongUse
 from tests.support.actonce_server import ACTONCE, run_actonce

@@ -63,7 +63,7 @@ def nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(subprocess.Popen, "__init__", refused)
     monkeypatch.setattr(uvicorn.Server, "run", refused)
-    monkeypatch.setattr("actonce.cli.web_console.open_in_browser", lambda *_: None)
+    monkeypatch.setattr("actonce.cli.console.open_in_browser", lambda *_: None)
     for variable in ("LC_ALL", "PYSPARK_PYTHON"):  # which the audit sets for its processes
         monkeypatch.setenv(variable, os.environ.get(variable, ""))
 

@@ -21,14 +21,14 @@ from actonce.cli import bulk
 from actonce.messages import recent
 from actonce.messages.filters import EntryFilter
 from actonce.operate.bulk import Bulk
-from actonce.operate.decisions.answers import DecisionUnconfirmed
+from actonce.operate.decisions.allowed import Decision
 from actonce.operate.decisions.deciding import BulkDecision, decide
-from actonce.operate.decisions.offered import Decision
+from actonce.operate.decisions.results import DecisionUnconfirmed
 from actonce.operate.discarding import BulkDiscard
 from actonce.operate.pausing import event_source_mappings, pause, resume
 from actonce.operate.sending_back import BulkSendBack
 from actonce.operate.status import status
-from actonce.queues.queue_state import PAUSED_SINCE, Pause, find_pause
+from actonce.queues.depth import PAUSED_SINCE, Pause, find_pause
 from actonce.stack.clients import Stack
 from actonce.terminal import output
 from actonce.terminal.errors import Failed

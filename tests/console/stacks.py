@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from actonce.messages.own_effects import EffectStore, FileEffects
+from actonce.messages.effect_store import EffectStore, FileEffects
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 from actonce_pipeline.audit.reading.effects import Attributes

@@ -8,8 +8,8 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from actonce.console import app as module
-from actonce.console.answers import ViewRequest
 from actonce.console.read_only import SERVICES
+from actonce.console.responses import ViewRequest
 from actonce.stack.clients import Stack
 from tests.console.client import HOST, Answer, Client
 from tests.console.conftest import Open

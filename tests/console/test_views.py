@@ -24,7 +24,7 @@ from actonce.messages import unstarted as deliveries
 from actonce.messages.filters import Listing
 from actonce.operate.pausing import EventSourceMapping
 from actonce.operate.status import Count, Executions, Status
-from actonce.queues.queue_state import Depth, Pause
+from actonce.queues.depth import Depth, Pause
 from actonce.stack.clients import Aws, Stack
 from actonce_core.records import timestamp
 from tests.console.conftest import Open

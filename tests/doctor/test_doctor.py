@@ -6,8 +6,8 @@ from typing import Any
 
 from actonce.doctor.facts import Alarms, Effects, Facts, Feed, Function, Missing, Queue, Unreadable
 from actonce.doctor.findings import CHECKS, examine
-from actonce.messages.own_effects import OwnEffect
-from actonce.queues.queue_state import Pause
+from actonce.messages.effect_store import OwnEffect
+from actonce.queues.depth import Pause
 from tests.support.snapshots import Snapshot
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)

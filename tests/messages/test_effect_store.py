@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from actonce.cli.effects_options import EffectsPlace
-from actonce.messages.own_effects import DynamoDbEffects, EffectStore, FileEffects
+from actonce.messages.effect_store import DynamoDbEffects, EffectStore, FileEffects
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_pipeline.audit.reading.effects import Attributes

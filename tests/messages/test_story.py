@@ -15,9 +15,9 @@ from actonce.messages import story as stories
 from actonce.messages import unstarted
 from actonce.messages.advice import RULES
 from actonce.messages.arguments import as_argument, message_argument
+from actonce.messages.effect_store import DynamoDbEffects
 from actonce.messages.facts import gather_facts
 from actonce.messages.history import Execution, Step
-from actonce.messages.own_effects import DynamoDbEffects
 from actonce.messages.sentences import SENTENCES
 from actonce.messages.states import STATES
 from actonce.messages.story import Part, Story, UnstartedScan, read_story

@@ -15,9 +15,9 @@ from botocore.stub import ANY, Stubber
 
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Listing
-from actonce.operate.decisions.answers import DecisionOutcome, why_unsure
+from actonce.operate.decisions.allowed import Decision
 from actonce.operate.decisions.deciding import BulkDecision, decide
-from actonce.operate.decisions.offered import Decision
+from actonce.operate.decisions.results import DecisionOutcome, why_unsure
 from actonce.queues import scan
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse

@@ -16,9 +16,9 @@ from botocore.stub import ANY, Stubber
 from actonce.messages.dead_letters import find_letter, is_of_last
 from actonce.messages.filters import EntryFilter
 from actonce.messages.history import ENDED_UNDECIDED, find_ended_undecided
-from actonce.operate.decisions.answers import DecisionOutcome, DecisionUnconfirmed
+from actonce.operate.decisions.allowed import Decision, decisions_on
 from actonce.operate.decisions.deciding import BulkDecision, decide
-from actonce.operate.decisions.offered import Decision, decisions_on
+from actonce.operate.decisions.results import DecisionOutcome, DecisionUnconfirmed
 from actonce.queues import scan
 from actonce.queues.scan import counts
 from actonce.stack.clients import Stack

@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from actonce.operate.pausing import event_source_mappings, pause, resume
-from actonce.queues.queue_state import Pause, find_pause
+from actonce.queues.depth import Pause, find_pause
 from actonce.stack.clients import Stack
 from tests.support.stacks import NOW, fed, forbid
 

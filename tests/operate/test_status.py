@@ -14,10 +14,10 @@ from botocore.stub import Stubber
 from actonce.cli import status as command
 from actonce.operate.pausing import EventSourceMapping
 from actonce.operate.status import MOST_COUNTED, MOST_LOOKED_UP, Count, Executions, Status, status
-from actonce.queues.queue_state import Depth, Pause
+from actonce.queues.depth import Depth, Pause
 from actonce.records import audit_summary
 from actonce.stack.clients import Aws, Stack
-from actonce.stack.sources import version
+from actonce.stack.stack_files import version
 from actonce_core.records import timestamp
 from tests.support.histories import answered, history_of, posted
 from tests.support.moto_stack import Actonce

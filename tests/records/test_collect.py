@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from actonce.cli.collect import _days
-from actonce.messages.own_effects import DynamoDbEffects, EffectStore
+from actonce.messages.effect_store import DynamoDbEffects, EffectStore
 from actonce.records import collect as module
 from actonce.records.collect import STREAMS, CollectRequest, CollectResult, collect
 from actonce.records.day_files import day_folder

@@ -16,7 +16,7 @@ from botocore.client import BaseClient
 from actonce.demo import records as demo_records
 from actonce.doctor import looking
 from actonce.messages import delivery_log, recent
-from actonce.messages.own_effects import DynamoDbEffects
+from actonce.messages.effect_store import DynamoDbEffects
 from actonce.operate import pausing, status
 from actonce.records import collect
 from actonce.stack import clients
@@ -199,7 +199,7 @@ LISTINGS: dict[Site, Listing | str] = {
         seen=lambda _: names(looking._mappings(STACK, "queue"), "function"),
         both=["a", "b"],
     ),
-    ("actonce/embedded/integrations/integrations.py", "_fetch", "list_objects_v2"): (
+    ("actonce/embedded/integrations/handler.py", "_fetch", "list_objects_v2"): (
         "On the embedded AWS alone, where a test's records are."
     ),
     ("actonce/embedded/sam.py", "_why", "describe_stack_events"): (
@@ -210,13 +210,13 @@ LISTINGS: dict[Site, Listing | str] = {
         seen=lambda _: [one["message_id"] for one in delivery_log.delivery_lines(STACK)],
         both=["a", "b"],
     ),
-    ("actonce/messages/own_effects.py", "every", "scan"): listing(
+    ("actonce/messages/effect_store.py", "every", "scan"): listing(
         *map(item, "ab"),
         seen=lambda _: [one and one.message_id for one in effects().every()],
         both=["a", "b"],
         describe_table=EFFECTS,
     ),
-    ("actonce/messages/own_effects.py", "find_effects", "query"): listing(
+    ("actonce/messages/effect_store.py", "find_effects", "query"): listing(
         *map(item, "ab"),
         seen=lambda _: names(effects().find_effects("a"), "effect_id"),
         both=["appointment-a", "appointment-b"],
@@ -285,7 +285,7 @@ LISTINGS: dict[Site, Listing | str] = {
             "a", "b", seen=lambda _: reading.read_events(STACK.stepfunctions, "e"), both=["a", "b"]
         )
     ),
-    ("actonce/messages/own_effects.py", "some", "scan"): (
+    ("actonce/messages/effect_store.py", "some", "scan"): (
         "A sample of the effects, for doctor: what is in one page is enough of one."
     ),
     ("functions/appointments.py", "find", "query"): (

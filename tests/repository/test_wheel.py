@@ -17,7 +17,7 @@ from actonce.cli.app import COMMANDS
 from actonce.records.audit_package import pack
 from actonce.stack.clients import Aws, embedded_variables, outputs_of
 from actonce.stack.embedded_folder import PROJECT
-from actonce.stack.sources import version
+from actonce.stack.stack_files import version
 from requirements import install
 from tests.embedded.waiting import wait_until
 from tests.examples.test_pipeline_example import lines

@@ -14,7 +14,7 @@ from moto import mock_aws
 
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.endpoint import Chosen, Configured, Embedded, Place, decide, line, options
-from actonce.stack.sources import version
+from actonce.stack.stack_files import version
 from actonce.stack.target import configured, find_aws, find_stack
 from actonce.terminal.errors import Failed, WrongUse
 from tests.support import terminal

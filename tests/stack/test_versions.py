@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from actonce.stack import sources as versions
-from actonce.stack.sources import in_clone, misfit, version, version_of
-from actonce.stack.sources import sources as stack
+from actonce.stack import stack_files as versions
+from actonce.stack.stack_files import in_clone, misfit, version, version_of
+from actonce.stack.stack_files import sources as stack
 from tests.support import template
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from actonce.messages.dead_letters import DeadLetter, dead_letter, find_letter, list_dead_letters
 from actonce.messages.filters import EntryFilter, Listing
 from actonce.messages.unstarted import Unstarted, list_unstarted
-from actonce.operate.decisions.answers import Answer
+from actonce.operate.decisions.allowed import Decision
 from actonce.operate.decisions.deciding import decide
-from actonce.operate.decisions.offered import Decision
+from actonce.operate.decisions.results import Answer
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.delivery import Delivery

@@ -18,9 +18,9 @@ import pytest
 from moto.stepfunctions.models import stepfunctions_backends
 
 from actonce.queues import scan
-from actonce.queues.queue_state import PAUSED_SINCE
+from actonce.queues.depth import PAUSED_SINCE
 from actonce.stack.clients import Stack
-from actonce.stack.sources import version
+from actonce.stack.stack_files import version
 from tests.support import queues, stacks
 
 CHANGING = (

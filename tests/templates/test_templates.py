@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 import consumer
-from actonce.stack.sources import version, version_of
+from actonce.stack.stack_files import version, version_of
 from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
 from actonce_core.batch import LARGEST_BATCH
 from actonce_pipeline.audit.reading.effects import Attributes

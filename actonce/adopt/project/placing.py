@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from actonce.adopt.project.plan import STACK, Files
-from actonce.stack.sources import MANIFEST, numbers
+from actonce.stack.stack_files import MANIFEST, numbers
 from actonce.terminal.errors import Failed, WrongUse
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from actonce.adopt.project.nested_template import nested_template
-from actonce.stack.sources import sources
+from actonce.stack.stack_files import sources
 
 Files = dict[PurePosixPath, bytes]
 

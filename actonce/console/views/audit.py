@@ -2,8 +2,8 @@
 
 from starlette.responses import Response
 
-from actonce.console.answers import ViewRequest, page
 from actonce.console.context import Context
+from actonce.console.responses import ViewRequest, page
 from actonce.records import audit_summary
 
 

@@ -8,8 +8,8 @@ from actonce.console.views.queue_view import QueueView
 from actonce.messages.arguments import command_to_decide
 from actonce.messages.dead_letters import REASONS, DeadLetter
 from actonce.messages.filters import Listing
+from actonce.operate.decisions.allowed import Decision, why_not
 from actonce.operate.decisions.deciding import BulkDecision
-from actonce.operate.decisions.offered import Decision, why_not
 
 DECISIONS: Mapping[str, str] = {
     "retry": "Try again. Where the outcome is unknown, ActOnce looks the effect up first.",

@@ -2,9 +2,9 @@
 
 from starlette.responses import Response
 
-from actonce.console.answers import Refused, ViewRequest, page, redirect
 from actonce.console.context import Context
 from actonce.console.jobs import Job
+from actonce.console.responses import Refused, ViewRequest, page, redirect
 from actonce.console.templating import address
 from actonce.console.views.queue_view import page_of
 

@@ -7,10 +7,10 @@ from typing import Any
 from botocore.exceptions import ClientError
 from starlette.responses import Response
 
-from actonce.console.answers import ViewRequest, page
 from actonce.console.context import Context
 from actonce.console.machine_picture import machine_picture
 from actonce.console.queue_cache import Shown
+from actonce.console.responses import ViewRequest, page
 from actonce.console.views.dead_letters import DECISIONS
 from actonce.messages import history
 from actonce.messages.arguments import command_to_decide, message_argument
@@ -22,9 +22,9 @@ from actonce.messages.states import WAITING, state_of
 from actonce.messages.story import Story, UnstartedScan, read_story, with_log
 from actonce.messages.summary import Summary, summarize
 from actonce.messages.unstarted import Unstarted
-from actonce.operate.decisions.offered import decisions_on
+from actonce.operate.decisions.allowed import decisions_on
 from actonce.stack.aws_errors import error_text
-from actonce.stack.sources import sources
+from actonce.stack.stack_files import sources
 from actonce.terminal.visible import json_text
 from actonce_core.histories.events import details
 from actonce_core.histories.reading import read_events

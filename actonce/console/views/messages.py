@@ -4,8 +4,8 @@ from typing import Final
 
 from starlette.responses import Response
 
-from actonce.console.answers import ViewRequest, page, redirect
 from actonce.console.context import Context
+from actonce.console.responses import ViewRequest, page, redirect
 from actonce.console.templating import address
 from actonce.console.views.dead_letters import VIEW
 from actonce.messages.recent import EXECUTION_STATUSES, ROW_STATUSES, whole_day

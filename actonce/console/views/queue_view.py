@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 
 from starlette.responses import Response
 
-from actonce.console.answers import Refused, ViewRequest, page, redirect
 from actonce.console.context import REPLACED, Context, QueueName
 from actonce.console.queue_cache import Shown
+from actonce.console.responses import Refused, ViewRequest, page, redirect
 from actonce.console.templating import action_name, address
 from actonce.messages.advice import Advice
 from actonce.messages.filters import E, EntryFilter, Listing

@@ -7,8 +7,8 @@ from typing import Final
 
 from starlette.responses import Response
 
-from actonce.console.answers import Refused, ViewRequest, page
 from actonce.console.context import Context
+from actonce.console.responses import Refused, ViewRequest, page
 from actonce.console.views.queue_view import QueueView
 from actonce.messages.difference import difference
 from actonce.messages.filters import Listing

@@ -11,13 +11,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, describe_missing_letter, is_of_last
 from actonce.messages.history import Execution
-from actonce.operate.decisions.answers import (
+from actonce.operate.decisions.allowed import RETRYING, Decision, why_not
+from actonce.operate.decisions.results import (
     ANOTHER_SINCE,
     Answer,
     DecisionOutcome,
     DecisionUnconfirmed,
 )
-from actonce.operate.decisions.offered import RETRYING, Decision, why_not
 from actonce.stack.aws_errors import is_forbidden, may_be_done
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed

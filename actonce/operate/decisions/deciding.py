@@ -17,7 +17,10 @@ from actonce.messages.dead_letters import (
 )
 from actonce.messages.history import find_execution
 from actonce.operate.bulk import HELD, Bulk
-from actonce.operate.decisions.answers import (
+from actonce.operate.decisions.allowed import Decision, why_not
+from actonce.operate.decisions.by_task_token import ByTaskToken
+from actonce.operate.decisions.in_lock_row import InLockRow
+from actonce.operate.decisions.results import (
     ANOTHER_SINCE,
     Answer,
     Decider,
@@ -25,9 +28,6 @@ from actonce.operate.decisions.answers import (
     DecisionUnconfirmed,
     why_unsure,
 )
-from actonce.operate.decisions.by_task_token import ByTaskToken
-from actonce.operate.decisions.in_lock_row import InLockRow
-from actonce.operate.decisions.offered import Decision, why_not
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from actonce.messages.dead_letters import DeadLetter, describe_missing_letter
-from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, DecisionOutcome
-from actonce.operate.decisions.offered import RETRYING, Decision, why_not
+from actonce.operate.decisions.allowed import RETRYING, Decision, why_not
+from actonce.operate.decisions.results import ANOTHER_SINCE, Answer, DecisionOutcome
 from actonce.operate.sending_back import attributes_again
 from actonce.queues.sending import for_fifo
 from actonce.stack.clients import Stack

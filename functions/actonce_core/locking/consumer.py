@@ -17,6 +17,7 @@ from typing import Final
 
 from actonce_core.delivery import Delivery
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer
+from actonce_core.locking.dead_letters import DeadLetterQueue, dead_letter
 from actonce_core.locking.locks import (
     Attempt,
     Completed,
@@ -28,7 +29,6 @@ from actonce_core.locking.locks import (
     StillInProgress,
     act_once,
 )
-from actonce_core.locking.posting import DeadLetterQueue, dead_letter
 from actonce_core.message import Message, MessageReader, Refusal, conflict
 from actonce_core.reason import DeadLetterReason, Reason
 from actonce_core.start import DeliveryResult, Start

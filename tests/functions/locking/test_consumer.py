@@ -12,8 +12,8 @@ from botocore.exceptions import ClientError
 
 from actonce_core.effect import NotPerformed, Rejected
 from actonce_core.locking.consumer import Consumer
+from actonce_core.locking.dead_letters import DeadLetterQueue
 from actonce_core.locking.locks import Outcome, ProcessingTable
-from actonce_core.locking.posting import DeadLetterQueue
 from actonce_core.message import MessageReader
 from actonce_core.start import DeliveryResult, Start
 from actonce_core.unstarted import UnstartedQueue

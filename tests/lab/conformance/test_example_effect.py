@@ -13,11 +13,11 @@ from appointments import AppointmentBook
 from lab.conformance.clocks import virtual_datetime
 from lab.conformance.hazards import scenario
 from lab.conformance.simulated_stack import APPOINTMENTS_TABLE, Way
+from lab.conformance.strategies.locks import LEASE_WAY, LEDGER_WAY
+from lab.conformance.strategies.plain import NONE
+from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import Kind
-from lab.conformance.ways.locks import LEASE_WAY, LEDGER_WAY
-from lab.conformance.ways.plain import NONE
-from lab.conformance.ways.step_functions import STEP_FUNCTIONS
 from lab.conformance.world import World
 
 # Those that ask nothing of the effect: it knows no hazard of its own.

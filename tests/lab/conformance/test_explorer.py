@@ -11,10 +11,10 @@ from lab.conformance.explorer import walk
 from lab.conformance.hazards import scenario
 from lab.conformance.process import Hazard, Process
 from lab.conformance.simulated_stack import SimulatedStack, Way, process_message
+from lab.conformance.strategies.locks import LEDGER_WAY
+from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import final_state, judge
-from lab.conformance.ways.locks import LEDGER_WAY
-from lab.conformance.ways.step_functions import STEP_FUNCTIONS
 from lab.conformance.world import World
 
 

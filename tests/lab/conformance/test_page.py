@@ -11,12 +11,12 @@ import pytest
 from lab.conformance import found, page, stepfunctions, suite
 from lab.conformance.hazards import scenario
 from lab.conformance.simulated_stack import Way
+from lab.conformance.strategies.known import WAYS
+from lab.conformance.strategies.known import way as named
+from lab.conformance.strategies.plain import NONE
+from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import Kind
-from lab.conformance.ways.known import WAYS
-from lab.conformance.ways.known import way as named
-from lab.conformance.ways.plain import NONE
-from lab.conformance.ways.step_functions import STEP_FUNCTIONS
 
 AS_IT_SHIPS = {"step-functions", "ledger-fenced", "lease-fenced"}
 

@@ -3,8 +3,8 @@
 import pytest
 
 from lab.conformance.hazards import Scenario
+from lab.conformance.strategies.known import way
 from lab.conformance.trial import run_trial
-from lab.conformance.ways.known import way
 
 
 @pytest.mark.parametrize("name", ["step-functions", "ledger-fenced", "lease-fenced-fifo"])

@@ -18,10 +18,8 @@ from lab.conformance import simulated_stack
 from lab.conformance.hazards import scenario
 from lab.conformance.simulated_stack import FUNCTION, Way, process_message
 from lab.conformance.stepfunctions import InvariantViolation
-from lab.conformance.trial import run_trial
-from lab.conformance.verdict import Kind
-from lab.conformance.ways import locks
-from lab.conformance.ways.locks import (
+from lab.conformance.strategies import locks
+from lab.conformance.strategies.locks import (
     DECORATED,
     INVOKING_WAYS,
     LEASE_FENCED,
@@ -29,7 +27,9 @@ from lab.conformance.ways.locks import (
     LEDGER_FENCED,
     LEDGER_WAY,
 )
-from lab.conformance.ways.step_functions import STEP_FUNCTIONS
+from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
+from lab.conformance.trial import run_trial
+from lab.conformance.verdict import Kind
 
 LOST, PARKED, TWICE = Kind.LOST, Kind.PARKED, Kind.TWICE
 

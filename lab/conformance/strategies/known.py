@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from lab.conformance.simulated_stack import Way
-from lab.conformance.ways.locks import (
+from lab.conformance.strategies.locks import (
     DECORATED,
     INVOKING_WAYS,
     LEASE_FENCED,
@@ -11,9 +11,9 @@ from lab.conformance.ways.locks import (
     LEDGER_FENCED,
     LEDGER_WAY,
 )
-from lab.conformance.ways.plain import FIFO_ALONE, NONE
-from lab.conformance.ways.powertools import POWERTOOLS, POWERTOOLS_BEST
-from lab.conformance.ways.step_functions import STEP_FUNCTIONS
+from lab.conformance.strategies.plain import FIFO_ALONE, NONE
+from lab.conformance.strategies.powertools import POWERTOOLS, POWERTOOLS_BEST
+from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 
 
 def _on_fifo(way: Way) -> Way:

@@ -5,8 +5,8 @@ from typing import Any
 from starlette.responses import Response
 
 from actonce.console import context as contexts
-from actonce.console.answers import A_WHILE, ViewRequest, page, redirect
 from actonce.console.context import REPLACED, Context
+from actonce.console.responses import A_WHILE, ViewRequest, page, redirect
 from actonce.console.templating import address
 from actonce.messages.arguments import as_argument
 from actonce.messages.filters import group_entries
@@ -14,7 +14,7 @@ from actonce.messages.filters import group_entries
 
 def first(context: Context, request: ViewRequest) -> Response:
     """What waits; the page asks for the stack's state after it, for that takes a dozen calls."""
-    return page(context, "first.html.j2", **_waiting(context, request))
+    return page(context, "overview.html.j2", **_waiting(context, request))
 
 
 def waiting(context: Context, request: ViewRequest) -> Response:

@@ -17,9 +17,9 @@ from botocore.exceptions import EndpointConnectionError
 from actonce_core.delivery import Delivery
 from actonce_core.locking import locks
 from actonce_core.locking.consumer import Consumer
+from actonce_core.locking.dead_letters import DeadLetterQueue
 from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
 from actonce_core.locking.locks import Host, Lease, Ledger, ProcessingLocks
-from actonce_core.locking.posting import DeadLetterQueue
 from actonce_core.message import MessageReader
 from actonce_core.unstarted import UnstartedQueue
 from lab.conformance.queues import Record
