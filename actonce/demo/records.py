@@ -13,7 +13,7 @@ from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.delivery import SOURCE_MESSAGE_ID
 from actonce_core.execution import execution_name
-from actonce_core.locking.locks import Outcome
+from actonce_core.locking.processing_table import Outcome
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.literals import ExecutionStatusType

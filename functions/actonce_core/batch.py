@@ -17,7 +17,7 @@ from actonce_core.backoff import START_BACKOFF_GROWTH, seconds_until_back
 from actonce_core.delivery import Delivery
 from actonce_core.message import Refusal
 from actonce_core.records import delivery_record, error_name, log_line
-from actonce_core.start import DeliveryResult
+from actonce_core.result import DeliveryResult
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 from actonce_core.delivery import Delivery
 from actonce_core.execution import execution_name, unusable_id
 from actonce_core.message import Refusal
-from actonce_core.start import DeliveryResult
+from actonce_core.result import DeliveryResult
 
 SOURCE = "actonce"
 DELIVERY_REFUSED = "Delivery Refused"

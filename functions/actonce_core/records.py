@@ -9,7 +9,7 @@ from actonce_core.message import Refusal
 
 if TYPE_CHECKING:
     from actonce_core.delivery import Delivery
-    from actonce_core.start import DeliveryResult
+    from actonce_core.result import DeliveryResult
 
 VERSION = 1
 """Of the line format; a reader refuses versions that it does not know."""

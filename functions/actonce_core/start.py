@@ -41,11 +41,10 @@ Invariant: `start_message` returns only once the message's execution exists or t
 UnstartedQueue. Otherwise it raises, and SQS brings the delivery back.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
@@ -53,6 +52,7 @@ from actonce_core.delivery import Delivery
 from actonce_core.message import Message, MessageReader, Refusal, conflict
 from actonce_core.reason import Reason
 from actonce_core.records import timestamp
+from actonce_core.result import DeliveryResult, Start
 from actonce_core.unstarted import UnstartedQueue
 
 if TYPE_CHECKING:
@@ -63,25 +63,6 @@ if TYPE_CHECKING:
 # could be about the ARN only if that were too long or a Distributed Map's, which !Ref never gives.
 # Source: StartExecution, API reference.
 _CANNOT_BE_STARTED = frozenset({"InvalidName", "InvalidExecutionInput", "ValidationException"})
-
-
-class Start(StrEnum):
-    """What happened to a message that was not refused."""
-
-    STARTED = "started"
-    SUPPRESSED = "suppressed"
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryResult:
-    """A handled delivery: started, suppressed, or refused and handed on.
-
-    `letter`: the dead letter that a consumer behind a lock posted.
-    """
-
-    outcome: Start | Refusal
-    message: Message | None
-    letter: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

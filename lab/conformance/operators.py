@@ -6,7 +6,7 @@ The same as `actonce dead-letters` does, by the same table.
 import json
 from typing import Any
 
-from actonce_core.locking.locks import Outcome, ProcessingTable
+from actonce_core.locking.processing_table import Outcome, ProcessingTable
 from actonce_core.reason import NOTHING_HAPPENED
 from lab.conformance.process import Process, ProcessResult
 from lab.conformance.simulated_stack import DEAD_LETTERS, MEMORY_TABLE, SimulatedStack

@@ -19,7 +19,7 @@ from actonce_core.backoff import (
 )
 from actonce_core.batch import Batch
 from actonce_core.delivery import Delivery
-from actonce_core.start import DeliveryResult, Start
+from actonce_core.result import DeliveryResult, Start
 from tests.support.deliveries import sqs_record
 
 DONE = DeliveryResult(Start.STARTED, None)

@@ -17,7 +17,7 @@ from actonce_core.delivery import Delivery
 from actonce_core.events import EventBus
 from actonce_core.message import Refusal
 from actonce_core.reason import Reason
-from actonce_core.start import DeliveryResult
+from actonce_core.result import DeliveryResult
 from tests.support import asl
 from tests.support.deliveries import delivery, sqs_record
 from tests.support.moto_aws import MotoAws

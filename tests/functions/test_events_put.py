@@ -12,7 +12,7 @@ from actonce_core.events import EventBus
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
 from actonce_core.message import Message, Refusal, conflict
 from actonce_core.reason import Reason
-from actonce_core.start import DeliveryResult, Start
+from actonce_core.result import DeliveryResult, Start
 from tests.support.deliveries import delivery, text_attribute
 from tests.support.snapshots import Snapshot
 

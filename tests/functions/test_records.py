@@ -14,7 +14,7 @@ from actonce_core.delivery import Delivery
 from actonce_core.message import Message, Refusal
 from actonce_core.reason import Reason
 from actonce_core.records import delivery_record, log_line
-from actonce_core.start import DeliveryResult, Start
+from actonce_core.result import DeliveryResult, Start
 from tests.support.deliveries import delivery
 from tests.support.moto_aws import NOW
 from tests.support.snapshots import Snapshot

@@ -12,7 +12,8 @@ from botocore.stub import Stubber
 
 from actonce_core.message import Message, MessageReader, Refusal
 from actonce_core.reason import Reason
-from actonce_core.start import Row, Start, refusal_of
+from actonce_core.result import Start
+from actonce_core.start import Row, refusal_of
 from tests.support.deliveries import delivery
 from tests.support.moto_aws import NOW, MotoAws
 

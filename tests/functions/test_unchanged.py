@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from actonce_core.effect import Rejected, answer
 from actonce_core.locking.dead_letters import DeadLetterQueue, dead_letter
-from actonce_core.locking.locks import Attempt
+from actonce_core.locking.processing_table import Attempt
 from actonce_core.message import Message, MessageReader, Refusal
 from actonce_core.reason import DeadLetterReason
 from actonce_core.unstarted import LARGEST_MESSAGE, unstarted_attributes

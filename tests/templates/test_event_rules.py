@@ -10,7 +10,7 @@ from actonce_core.events import EventBus
 from actonce_core.execution import execution_name
 from actonce_core.message import Refusal
 from actonce_core.reason import Reason
-from actonce_core.start import DeliveryResult
+from actonce_core.result import DeliveryResult
 from tests.support import asl, audit_machine
 from tests.support.deliveries import delivery
 from tests.support.template import load, of_type

@@ -11,7 +11,7 @@ from actonce.queues.sending import for_fifo
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.delivery import SOURCE_DEDUPLICATION_ID, SOURCE_MESSAGE_ID
-from actonce_core.locking.locks import COMPLETE, Outcome, ProcessingTable
+from actonce_core.locking.processing_table import COMPLETE, Outcome, ProcessingTable
 
 _OUTCOMES: dict[Decision, Outcome] = {"resolve": Outcome.RESOLVED, "reject": Outcome.REJECTED}
 """The outcome with which a decision completes the row; the other decisions try again."""

@@ -18,20 +18,19 @@ from typing import Final
 from actonce_core.delivery import Delivery
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer
 from actonce_core.locking.dead_letters import DeadLetterQueue, dead_letter
-from actonce_core.locking.locks import (
+from actonce_core.locking.locks import ProcessingLocks, act_once
+from actonce_core.locking.processing_table import (
     Attempt,
     Completed,
     DifferentContent,
     JsonObject,
     OtherMemory,
     Outcome,
-    ProcessingLocks,
     StillInProgress,
-    act_once,
 )
 from actonce_core.message import Message, MessageReader, Refusal, conflict
 from actonce_core.reason import DeadLetterReason, Reason
-from actonce_core.start import DeliveryResult, Start
+from actonce_core.result import DeliveryResult, Start
 from actonce_core.unstarted import UnstartedQueue
 
 MAX_RETRIES: Final = 24

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from actonce_core.delivery import Delivery
-from actonce_core.locking.locks import Attempt
+from actonce_core.locking.processing_table import Attempt
 from actonce_core.message import Message
 from actonce_core.reason import DeadLetterReason
 from actonce_core.records import timestamp

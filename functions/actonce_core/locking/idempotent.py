@@ -17,15 +17,14 @@ from typing import Any
 
 from actonce_core import strict_json
 from actonce_core.effect import NotPerformed
-from actonce_core.locking.locks import (
+from actonce_core.locking.locks import ProcessingLocks, act_once
+from actonce_core.locking.processing_table import (
     Completed,
     DifferentContent,
     InProgress,
     JsonObject,
     OtherMemory,
-    ProcessingLocks,
     StillInProgress,
-    act_once,
 )
 
 

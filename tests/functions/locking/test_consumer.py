@@ -13,9 +13,9 @@ from botocore.exceptions import ClientError
 from actonce_core.effect import NotPerformed, Rejected
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
-from actonce_core.locking.locks import Outcome, ProcessingTable
+from actonce_core.locking.processing_table import Outcome, ProcessingTable
 from actonce_core.message import MessageReader
-from actonce_core.start import DeliveryResult, Start
+from actonce_core.result import DeliveryResult, Start
 from actonce_core.unstarted import UnstartedQueue
 from tests.support.deliveries import delivery
 from tests.support.lock_machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine

@@ -8,7 +8,7 @@ import pytest
 from actonce.stack.embedded_folder import PROJECT
 from actonce_core.effect import NotPerformed, OutcomeUnknown
 from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
-from actonce_core.locking.locks import StillInProgress
+from actonce_core.locking.processing_table import StillInProgress
 from tests.support.lock_machine import LOCK_TIMEOUT, SKEW, Machine
 from tests.support.moto_aws import MotoAws
 

@@ -9,15 +9,14 @@ from collections.abc import Callable
 
 import pytest
 
-from actonce_core.locking.locks import (
+from actonce_core.locking.locks import ProcessingLocks, heartbeats_in_a_thread
+from actonce_core.locking.processing_table import (
     Acquired,
     Attempt,
     Completed,
     DifferentContent,
     OtherMemory,
     Outcome,
-    ProcessingLocks,
-    heartbeats_in_a_thread,
 )
 from tests.support.lock_machine import LOCK_TIMEOUT, Machine
 from tests.support.moto_aws import MotoAws

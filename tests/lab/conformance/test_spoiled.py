@@ -12,7 +12,8 @@ import pytest
 from actonce_core import start
 from actonce_core.locking import consumer, idempotent
 from actonce_core.locking.consumer import Consumer
-from actonce_core.locking.locks import Lease, Ledger, ProcessingLocks, ProcessingTable
+from actonce_core.locking.locks import Lease, Ledger, ProcessingLocks
+from actonce_core.locking.processing_table import ProcessingTable
 from actonce_core.start import Starter
 from lab.conformance import simulated_stack
 from lab.conformance.hazards import scenario

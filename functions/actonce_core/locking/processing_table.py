@@ -1,0 +1,259 @@
+"""The rows of a ledger or a lease, and how they are written.
+
+    message_id         the key
+    memory             `ledger` or `lease`, whichever wrote the row; a row of another memory, such
+                       as a starter's, is never changed
+    fingerprint        SHA-256 of the content that the id was first seen with
+    status             IN_PROGRESS or COMPLETE
+    attempt_id         the attempt that holds or completed it; absent: free
+    version            new with every write, so that a takeover is of the row that was seen
+    outcome_unknown    true: an attempt's outcome is unknown and was not looked up since
+    lock_seconds       how long the holder may be silent; set by the holder
+    consumption_count  attempts that have begun
+    given_back         how many of them released the message
+    updated            when the row was last written, UTC, by the writer's clock
+    outcome, effect    once COMPLETE; an operator may remove the effect (docs/privacy.md)
+    note               an operator's reason for a decision; may be removed likewise
+
+Every write is conditional, and there are no reads: if a condition fails, DynamoDB returns the row
+with the failure (`ReturnValuesOnConditionCheckFailure`), never stale. Rows are never deleted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from actonce_core.records import timestamp
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+JsonObject = dict[str, Any]
+
+Row = Mapping[str, Any]
+"""A row as DynamoDB gives it: `{attribute: {type: value}}`."""
+
+IN_PROGRESS = "IN_PROGRESS"
+COMPLETE = "COMPLETE"
+
+
+# ---------------------------------------------------------------- what a consumer gets
+
+
+class Outcome(StrEnum):
+    """How a message's row was completed."""
+
+    PERFORMED = "performed"
+    FOUND = "found"
+    """An earlier attempt had performed it, without completing the row."""
+    DEAD_LETTER = "dead_letter"
+    """It waits in DeadLetterQueue for a decision."""
+    RESOLVED = "resolved"
+    REJECTED = "rejected"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """This consumer may act on the message; no other may until the attempt is over.
+
+    Attributes:
+        message_id: the producer's.
+        attempt_id: new for every attempt; its later writes are conditional on it.
+        consumption_count: attempts so far, this one included.
+        given_back: how many of the earlier ones released the message.
+        outcome_unknown: an earlier attempt may have performed the effect: look it up first.
+        straggler_seconds: how long something that an earlier attempt called may still act. Wait
+            for so long, keeping this attempt alive, before the look-up.
+        lock_seconds: of silence after which others may take the message over.
+        may_begin_until: by the holder's own monotonic clock; see `ProcessingLocks.is_lost`.
+        fence: a `ConditionCheck` for DynamoDB's TransactWriteItems: a write in a transaction with
+            it happens only while the attempt holds the message.
+    """
+
+    message_id: str
+    attempt_id: str
+    consumption_count: int
+    given_back: int
+    outcome_unknown: bool
+    straggler_seconds: float
+    lock_seconds: float
+    may_begin_until: float
+    fence: JsonObject = field(compare=False)
+
+    @property
+    def rounds(self) -> int:
+        """Attempts that did not release the message, this one included."""
+        return self.consumption_count - self.given_back
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The message is done; `effect` is the stored description, if any."""
+
+    outcome: Outcome
+    effect: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class InProgress:
+    """Another attempt may hold the message, so the delivery must go back to the queue.
+
+    If it were acknowledged, the message would be lost once that attempt crashed.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class DifferentContent:
+    """The message id was first seen with other content, whose `fingerprint` this is."""
+
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class OtherMemory:
+    """The row belongs to another `memory`, which alone knows whether the message was acted on.
+
+    `memory`: a state machine's ARN, or the other one of `ledger` and `lease`.
+    """
+
+    memory: str
+
+
+Acquired = Attempt | Completed | InProgress | DifferentContent | OtherMemory
+
+
+class LockLost(Exception):
+    """The attempt is over; another one may hold the message by now."""
+
+
+class StillInProgress(Exception):
+    """Another attempt holds the message. The delivery must go back to the queue."""
+
+
+# ---------------------------------------------------------------- the table
+
+# `status` is a reserved word in DynamoDB. `:memory` and `:fingerprint` are the contender's own.
+IS_FREE = (
+    "attribute_not_exists(message_id) OR (memory = :memory AND fingerprint = :fingerprint "
+    "AND #status = :in_progress AND attribute_not_exists(attempt_id))"
+)
+IS_AS_SEEN = "#status = :in_progress AND version = :seen"
+IS_HELD = "#status = :in_progress AND attempt_id = :held_by"
+IS_DEAD_LETTER = "#status = :complete AND outcome = :dead_letter AND attempt_id = :posted_by"
+
+IN_PROGRESS_VALUE = {":in_progress": {"S": IN_PROGRESS}}
+
+
+class ProcessingTable:
+    """Writes rows.
+
+    Invariant: `attempt_id` changes with every claim and takeover. So a write that is conditional on
+    it is its holder's, and such a decision is about that attempt's dead letter.
+    """
+
+    def __init__(self, dynamodb: "DynamoDBClient", table_name: str) -> None:
+        self._dynamodb = dynamodb
+        self._table_name = table_name
+
+    def write(  # noqa: PLR0913 - the parts of a conditional write
+        self,
+        message_id: str,
+        condition: str,
+        values: Mapping[str, Any],
+        written: Mapping[str, Any],
+        *,
+        removed: tuple[str, ...] = (),
+        counted: str = "",
+    ) -> tuple[bool, Row]:
+        """One conditional UpdateItem.
+
+        Args:
+            message_id: the producer's.
+            condition: may use `#status`, and `:name` for each attribute that is written.
+            values: the other values that it uses.
+            written: attributes, in DynamoDB's form.
+            removed: names of attributes.
+            counted: name of a number to add one to.
+
+        Returns:
+            Whether it was written, and the row: as written, or as it failed the condition.
+        """
+        update = f"SET {', '.join(f'#{name} = :{name}' for name in written)}"
+        update += f" REMOVE {', '.join(removed)}" if removed else ""
+        update += f" ADD {counted} :one" if counted else ""
+        filled = {**{f":{name}": value for name, value in written.items()}, **values}
+        filled |= {":one": {"N": "1"}} if counted else {}
+        try:
+            answer = self._dynamodb.update_item(
+                TableName=self._table_name,
+                Key={"message_id": {"S": message_id}},
+                UpdateExpression=update,
+                ConditionExpression=condition,
+                ExpressionAttributeNames={"#status": "status", **{f"#{n}": n for n in written}},
+                ExpressionAttributeValues=filled,
+                ReturnValues="ALL_NEW",
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                raise
+            in_the_way: Row = error.response.get("Item", {})  # type: ignore[assignment]
+            return False, in_the_way
+        return True, answer["Attributes"]
+
+    def decide(  # noqa: PLR0913 - as `write`
+        self,
+        message_id: str,
+        attempt_id: str,
+        outcome: Outcome | None,
+        now: datetime,
+        note: str = "",
+        *,
+        nothing_happened: bool = False,
+    ) -> bool:
+        """Record an operator's decision about a dead letter.
+
+        Args:
+            message_id: the producer's.
+            attempt_id: of the attempt that posted the letter.
+            outcome: RESOLVED or REJECTED; None: try again, after a look-up.
+            now: for `updated`.
+            note: the operator's reason, kept in the row.
+            nothing_happened: without an outcome: it is proven, or the operator says so; the next
+                attempt performs without a look-up.
+
+        Returns:
+            False if that letter no longer waits for a decision; nothing was changed.
+        """
+        written: dict[str, Any] = {"updated": {"S": timestamp(now)}}
+        removed: tuple[str, ...] = ()
+        if outcome is None:
+            written |= {"status": {"S": IN_PROGRESS}, "consumption_count": {"N": "0"}}
+            written |= {} if nothing_happened else {"outcome_unknown": {"BOOL": True}}
+            removed = ("attempt_id", "outcome", "effect", "given_back")
+        else:
+            written |= {"outcome": {"S": str(outcome)}}
+        written |= {"note": {"S": note}} if note else {}
+        values = {
+            ":complete": {"S": COMPLETE},
+            ":dead_letter": {"S": str(Outcome.DEAD_LETTER)},
+            ":posted_by": {"S": attempt_id},
+        }
+        decided, _ = self.write(message_id, IS_DEAD_LETTER, values, written, removed=removed)
+        return decided
+
+    def fence(self, message_id: str, attempt_id: str) -> JsonObject:
+        """See `Attempt.fence`."""
+        return {
+            "ConditionCheck": {
+                "TableName": self._table_name,
+                "Key": {"message_id": {"S": message_id}},
+                "ConditionExpression": IS_HELD,
+                "ExpressionAttributeNames": {"#status": "status"},
+                "ExpressionAttributeValues": {**IN_PROGRESS_VALUE, ":held_by": {"S": attempt_id}},
+            }
+        }

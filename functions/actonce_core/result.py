@@ -1,0 +1,27 @@
+"""What became of a delivery."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from actonce_core.message import Message, Refusal
+
+
+class Start(StrEnum):
+    """What happened to a message that was not refused."""
+
+    STARTED = "started"
+    SUPPRESSED = "suppressed"
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryResult:
+    """A handled delivery: started, suppressed, or refused and handed on.
+
+    `letter`: the dead letter that a consumer behind a lock posted.
+    """
+
+    outcome: Start | Refusal
+    message: Message | None
+    letter: Mapping[str, Any] | None = None
