@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actonce.console import answers
+from actonce.console import responses
 from actonce.stack.clients import Stack
 from tests.console.client import Client, console_of
 from tests.embedded.waiting import DEADLINE
@@ -49,7 +49,7 @@ def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     Nothing of it goes on after the test: moto's queues have the same names in each, so that a scan
     which a page did not wait for would hide the next test's messages.
     """
-    monkeypatch.setattr(answers, "A_MOMENT", DEADLINE)  # a page has what it has begun to read
+    monkeypatch.setattr(responses, "A_MOMENT", DEADLINE)  # a page has what it has begun to read
     clients: list[Client] = []
 
     def opened(stack: Stack, **more: Any) -> Client:

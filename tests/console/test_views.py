@@ -16,7 +16,7 @@ from botocore.config import Config
 
 from actonce.cli import app as cli
 from actonce.cli import bulk
-from actonce.console import answers
+from actonce.console import responses
 from actonce.console.cache import Cached
 from actonce.console.views import message
 from actonce.messages import dead_letters as letters
@@ -49,7 +49,7 @@ def test_a_queue_that_is_being_read_is_not_called_empty(
     ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, go_on = console(ledger), threading.Event()
-    monkeypatch.setattr(answers, "A_MOMENT", 0.1)
+    monkeypatch.setattr(responses, "A_MOMENT", 0.1)
     monkeypatch.setattr(client.context.letters, "_read", lambda _: go_on.wait(60) and NOTHING)
     client.context.letters.scan()
     try:

@@ -1,6 +1,6 @@
 """Which calls the functions and the state machines make, on every path; `calls.txt` keeps them.
 
-tests/test_permissions.py judges them by the templates.
+tests/templates/test_permissions.py judges them by the templates.
 """
 
 import gzip

@@ -1,6 +1,6 @@
 """From a delivery to its execution, where AWS says no.
 
-Where the process dies, tests/conformance walks it.
+Where the process dies, tests/lab/conformance walks it.
 """
 
 from datetime import timedelta

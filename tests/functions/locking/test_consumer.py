@@ -1,6 +1,6 @@
 """What becomes of a message that no attempt of a ledger or a lease performs: its dead letter.
 
-How deliveries, crashes and takeovers end is walked by tests/conformance.
+How deliveries, crashes and takeovers end is walked by tests/lab/conformance.
 """
 
 import json

@@ -1,7 +1,7 @@
 """What a ledger and a lease write into the row.
 
-Who may act when, and what crashes, pauses and clocks change of that, tests/conformance walks; what
-an operator's decision does to the row is in tests/operate/test_deciding.py.
+Who may act when, and what crashes, pauses and clocks change of that, tests/lab/conformance walks;
+what an operator's decision does to the row is in tests/operate/test_deciding.py.
 """
 
 import threading
