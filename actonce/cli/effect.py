@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from actonce.adopt.effect_check.bodies import body_from, sample_body
-from actonce.adopt.effect_check.checks import Finding, Settings, Status, Trial
+from actonce.adopt.effect_check.checks import Trial
+from actonce.adopt.effect_check.finding import Finding, Settings, Status
 from actonce.adopt.effect_check.on_lambda import OnLambda
 from actonce.cli.options import Json, StackName, finite
 from actonce.stack.embedded_folder import Paths, running

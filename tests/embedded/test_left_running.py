@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from actonce.adopt.effect_check import checks
-from actonce.adopt.effect_check.checks import CHECKS, Finding, Settings, Status, Trial
+from actonce.adopt.effect_check.checks import CHECKS, Trial
+from actonce.adopt.effect_check.finding import Finding, Settings, Status
 from actonce.adopt.effect_check.on_lambda import OnLambda
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from actonce_pipeline.audit.reading.effects import Attributes, effect_id_of, moment
 from actonce_pipeline.audit.reading.events import records
 from actonce_pipeline.audit.reading.listing import list_records
-from actonce_pipeline.audit.reading.records import Row, rows_of
+from actonce_pipeline.audit.reading.records import rows_of
+from actonce_pipeline.audit.reading.row import Row
 from actonce_pipeline.audit.reading.streams import Code
 from actonce_pipeline.audit.times import in_ms
 from actonce_pipeline.errors import CannotAudit

@@ -13,7 +13,7 @@ from actonce_pipeline.audit.horizon import horizon_of
 from actonce_pipeline.audit.job import message_rows
 from actonce_pipeline.audit.reading.events import SCHEMA
 from actonce_pipeline.audit.reading.listing import list_records
-from actonce_pipeline.audit.reading.records import Row
+from actonce_pipeline.audit.reading.row import Row
 from actonce_pipeline.audit.reading.streams import Code, codes_of
 from actonce_pipeline.audit.request import Request
 from actonce_pipeline.audit.times import in_ms

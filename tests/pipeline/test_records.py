@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 from actonce_pipeline.audit.reading.effects import Attributes
 from actonce_pipeline.audit.reading.events import records
 from actonce_pipeline.audit.reading.listing import list_records
-from actonce_pipeline.audit.reading.records import COLUMNS, rows_of
+from actonce_pipeline.audit.reading.records import rows_of
+from actonce_pipeline.audit.reading.row import COLUMNS
 from actonce_pipeline.audit.reading.streams import REFUSED, Code
 from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import (

@@ -10,7 +10,6 @@ import json
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, TypeVar
 
 from actonce.adopt.effect_check.calls import (
@@ -25,6 +24,7 @@ from actonce.adopt.effect_check.calls import (
     perform_event,
     read,
 )
+from actonce.adopt.effect_check.finding import Finding, Settings, Status
 from actonce_core.effect import MAX_EFFECT_BYTES
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
 from actonce_pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
@@ -45,57 +45,6 @@ ODD = (
 """Ends of message ids that effects have failed with."""
 
 _CALLS_TOLD = 4  # the last calls of a check that failed
-
-
-class Status(StrEnum):
-    """How a check ended."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    UNTRIED = "not tried"
-    TOLD = "told"  # it cannot fail, and is worth knowing
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of a check.
-
-    Attributes:
-        check: its name.
-        asks: the promise, as a statement.
-        story: what happened, or why it was not tried; mostly empty if it passed.
-        change: what to do.
-    """
-
-    check: str
-    asks: str
-    status: Status
-    story: str = ""
-    change: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the checks need to know.
-
-    Attributes:
-        body: of a message that the effect performs.
-        timeout: EffectTimeoutSeconds.
-        margin: seconds that what the effect called may go on after its process has died.
-        settle: seconds after which a second look-up must give the same answer as the first.
-        rejected: a body that it rejects; None if that is not tried.
-        not_performed: a body for which it raises NotPerformed; None if that is not tried.
-        slow: a body for which its provider answers later than it waits; None if there is none:
-            then its connections are slow, if its process is Python.
-    """
-
-    body: Any
-    timeout: float
-    margin: float = 0.5
-    settle: float = 1.0
-    rejected: Any = None
-    not_performed: Any = None
-    slow: Any = None
 
 
 class _Broken(Exception):

@@ -30,7 +30,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from actonce_pipeline.audit.reading.effects import Attributes
 from actonce_pipeline.audit.reading.events import SCHEMA, is_hash, is_sqs_id, records
 from actonce_pipeline.audit.reading.listing import File, Listing
-from actonce_pipeline.audit.reading.records import COLUMNS, KINDS
+from actonce_pipeline.audit.reading.row import COLUMNS, KINDS
 from actonce_pipeline.audit.reading.storage import as_argument, files_below, hash_of, place
 from actonce_pipeline.audit.reading.streams import DELIVERED, REFUSED, Code, codes_of
 from actonce_pipeline.audit.results.tables import CACHE, parquet_writer

@@ -37,7 +37,7 @@ from actonce_pipeline.audit.reading.events import (
 )
 from actonce_pipeline.audit.reading.listing import Listing, list_records
 from actonce_pipeline.audit.reading.quarantine import Quarantine, quarantine
-from actonce_pipeline.audit.reading.records import KINDS
+from actonce_pipeline.audit.reading.row import KINDS
 from actonce_pipeline.audit.reading.storage import alone_in, as_argument, first_line, is_uri, place
 from actonce_pipeline.audit.request import Request, Status, parser
 from actonce_pipeline.audit.results import summary

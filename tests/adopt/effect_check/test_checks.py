@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from actonce.adopt.effect_check.calls import CallResult, Event, Outcome, read
-from actonce.adopt.effect_check.checks import CHECKS, Finding, Settings, Status, Trial
+from actonce.adopt.effect_check.checks import CHECKS, Trial
+from actonce.adopt.effect_check.finding import Finding, Settings, Status
 from actonce_core.effect import NotPerformed, Rejected
 from actonce_pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
 from tests.adopt.effect_check.simulated import Hung, Simulated, World

@@ -7,7 +7,8 @@ from pyspark.sql import SparkSession
 
 from actonce_pipeline.audit.reading.effects import Attributes
 from actonce_pipeline.audit.reading.listing import list_records
-from actonce_pipeline.audit.reading.records import COLUMNS, rows_of
+from actonce_pipeline.audit.reading.records import rows_of
+from actonce_pipeline.audit.reading.row import COLUMNS
 from tests.pipeline.adversary.planted import CASES, GROUPS, audited_cases, planted
 from tests.pipeline.streams_on_disk import EFFECTS
 

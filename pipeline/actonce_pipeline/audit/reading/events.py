@@ -13,7 +13,8 @@ from pyspark.sql.utils import is_remote
 from actonce_pipeline.audit.reading.effects import Attributes
 from actonce_pipeline.audit.reading.listing import File, is_parquet
 from actonce_pipeline.audit.reading.parquet import lines_of
-from actonce_pipeline.audit.reading.records import COLUMNS, Row, rows_of, rows_of_line
+from actonce_pipeline.audit.reading.records import rows_of, rows_of_line
+from actonce_pipeline.audit.reading.row import COLUMNS, Row
 from actonce_pipeline.audit.reading.storage import HERE, as_argument
 from actonce_pipeline.audit.reading.streams import codes_of
 from actonce_pipeline.audit.times import Interval, day_of, end_of, midnight

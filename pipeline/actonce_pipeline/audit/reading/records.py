@@ -28,6 +28,7 @@ from actonce_pipeline.audit.reading import effects
 from actonce_pipeline.audit.reading.effects import Attributes
 from actonce_pipeline.audit.reading.listing import EXPORT_MANIFEST, PLACE
 from actonce_pipeline.audit.reading.passed_over import is_control_message
+from actonce_pipeline.audit.reading.row import Row
 from actonce_pipeline.audit.reading.storage import HERE
 from actonce_pipeline.audit.reading.streams import (
     KNOWN_VERSION,
@@ -39,53 +40,12 @@ from actonce_pipeline.audit.reading.streams import (
 _QUARANTINED: Final = int(Code.QUARANTINED)
 
 
-class Row(NamedTuple):
-    """What one record says of its message, or where something lies that is no record.
-
-    Attributes:
-        message_id: None: the record tells none.
-        at: the record's own time, ms.
-        code: one of `Code`.
-        identity: stands for a delivery's content, or for which effect this is, and is compared
-            within one message only; None: it has none.
-        description: a few words for a person.
-        stream: whose folder it lies in.
-        sqs_message_id: None: not told.
-        source: whose it is, one of `KINDS` and a name; None: not told.
-        folder: the day of its folder.
-        file: this and the next two only of what was not read, and nothing else of it, which may
-            hold anything.
-        line: from 1 on; None: the whole file, or a row of Parquet.
-        problem: why it was not read.
-    """
-
-    message_id: str | None = None
-    at: int | None = None
-    code: int | None = _QUARANTINED
-    identity: int | None = None
-    description: str | None = None
-    stream: str = ""
-    sqs_message_id: str | None = None
-    source: str | None = None
-    folder: str = ""
-    file: str | None = None
-    line: int | None = None
-    problem: str | None = None
-
-
-_NUMBERS: Final = {"at": "bigint", "code": "int", "identity": "bigint", "line": "bigint"}
-COLUMNS: Final = {name: _NUMBERS.get(name, "string") for name in Row._fields}
-"""The columns of a table of such rows, and the type of each."""
-
-
 _GZIP: Final = b"\x1f\x8b"
 _PARQUET: Final = b"PAR1"  # under another name
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _PIECE: Final = 2**20
 _LOG_GROUP: Final = "\0logGroup"  # beside the fields of a line that came in a batch of Logs
 
-KINDS: Final = ("stack", "log group", "table")
-"""What a source names."""
 # Where one object ends and the next begins. Inside a JSON string no quotation mark is bare, and
 # after a string's end no letter follows, so this is never inside a record.
 _SEAM: Final = re.compile(r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)', re.ASCII)
