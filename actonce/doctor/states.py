@@ -1,6 +1,6 @@
 """Asks AWS's TestState how it runs the states of a deployed definition, with mocked results.
 
-It calls no function, sends nothing and needs no role. docs/how-it-works.md lists what TestState
+It calls no function, sends nothing and needs no role. docs/operations.md lists what TestState
 cannot tell.
 """
 
@@ -124,7 +124,7 @@ def _judge(expected: Expected, answer: Mapping[str, Any]) -> tuple[Verdict, str]
 
 def _shown(text: str) -> str:
     """Short, and without account numbers: people send it to others."""
-    text = re.sub(r"\b[0-9]{12}\b", "ACCOUNT", text.rstrip("."))
+    text = re.sub(r"(?<![0-9])[0-9]{12}(?![0-9])", "ACCOUNT", text.rstrip("."))
     return text if len(text) <= _TOLD else f"{text[:_TOLD]}…"
 
 
