@@ -15,11 +15,11 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.stack.clients import Stack
-from actonce.stack.endpoint import is_loopback
 from actonce.terminal.errors import WrongUse
 
 _CONFIG = Config(read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
 _TOLD = 400
+_OF_A_QUESTION = ("InvalidDefinition", "InvalidExecutionInput", "ValidationException")
 
 
 class Verdict(StrEnum):
@@ -90,9 +90,9 @@ def ask_about(stack: Stack) -> list[Answer]:
 
 
 def ask(stack: Stack, definition: str) -> Iterator[Answer]:
-    """Ask every question of a definition; once the caller is refused, no other."""
-    # TestState has a host of its own on AWS, sync-states, and on an emulator it has none.
-    has_host = not is_loopback(stack.stepfunctions.meta.endpoint_url)
+    """Ask every question of a definition; once AWS refuses more than one, no other."""
+    # TestState has a host of its own on AWS, sync-states, and elsewhere it has none.
+    has_host = stack.stepfunctions.meta.endpoint_url.startswith("https://states")
     client = stack.aws.fresh("stepfunctions", _CONFIG.merge(Config(inject_host_prefix=has_host)))
     refused = ""
     for question in QUESTIONS:
@@ -104,7 +104,7 @@ def ask(stack: Stack, definition: str) -> Iterator[Answer]:
                 )
             except ClientError as error:
                 why = _shown(str(error))
-                refused = why if "AccessDenied" in error.response["Error"]["Code"] else ""
+                refused = "" if error.response["Error"]["Code"] in _OF_A_QUESTION else why
             except BotoCoreError as error:
                 why = refused = _shown(str(error))
         yield Answer(question.state, question.claim, verdict, why)
@@ -114,7 +114,7 @@ def _judge(expected: Expected, answer: Mapping[str, Any]) -> tuple[Verdict, str]
     output = json.loads(answer.get("output") or "null")
     fields = output if isinstance(output, dict) else {}
     compared = {name: fields[name] for name in expected.output if name in fields}
-    found = Expected(answer["status"], answer.get("nextState"), compared)
+    found = Expected(str(answer.get("status")), answer.get("nextState"), compared)
     if found == expected:
         return Verdict.HOLDS, ""
     error = {name: answer[name] for name in ("error", "cause") if name in answer}
@@ -129,23 +129,23 @@ def _shown(text: str) -> str:
 
 
 def _request(question: Question, definition: str) -> dict[str, Any]:
-    state, given, retried = question.state, json.dumps(question.given), question.retried
-    request: dict[str, Any] = {"definition": definition, "stateName": state, "input": given}
-    if question.mock is not None:  # AWS takes a context only with a mock
-        request |= {"mock": question.mock, "context": json.dumps(_context(question))}
-    return request | ({"stateConfiguration": {"retrierRetryCount": retried}} if retried else {})
-
-
-def _context(question: Question) -> dict[str, Any]:
-    """What the definition reads of the context object; AWS refuses fields that it does not know."""
+    state, given, retried = question.state, question.given, question.retried
+    request: dict[str, Any] = {"definition": definition, "stateName": state}
+    request["input"] = json.dumps(given)
+    if question.mock is None:  # AWS takes a context only with a mock
+        return request
+    # What the definition reads of it; AWS refuses fields that it does not know.
     arn, at = "arn:aws:states:us-east-1:123456789012:execution:once:m-1", "2026-01-31T09:30:00.000Z"
-    message = {"message_id": "m-1", "body": question.given.get("body", "{}")}
+    message = {"message_id": "m-1", "body": given.get("body", "{}")}
     context: dict[str, Any] = {
         "Execution": {"Id": arn, "Input": message, "Name": "m-1"},
-        "State": {"EnteredTime": at, "Name": question.state, "RetryCount": question.retried},
+        "State": {"EnteredTime": at, "Name": state, "RetryCount": retried},
     }
-    # With any other state a token is refused.
-    return context | ({"Task": {"Token": "token"}} if question.state == "DeadLetter" else {})
+    if state == "DeadLetter":  # with any other state a token is refused
+        context["Task"] = {"Token": "token"}
+    if retried:
+        request["stateConfiguration"] = {"retrierRetryCount": retried}
+    return request | {"mock": question.mock, "context": json.dumps(context)}
 
 
 # --------------------------------------------------------------------------- the questions

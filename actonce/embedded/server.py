@@ -138,11 +138,7 @@ def close_tasks_of_aborted(stop: Function, data: dict[str, Any]) -> Any:
 
 
 _mock: ContextVar[dict[str, Any] | None] = ContextVar("mock", default=None)
-"""TestState's, of the task that this thread runs, with the `retries` that went before."""
-
-
-class _Retried(Exception):
-    """The task that is tested would be tried again."""
+"""TestState's, of the task that this thread runs."""
 
 
 def answer_as_mocked(invoke: Function, *arguments: Any) -> Any:
@@ -155,45 +151,40 @@ def answer_as_mocked(invoke: Function, *arguments: Any) -> Any:
     return json.loads(mock["result"])
 
 
-def retry_as_mocked(find: Function, retriers: list[Any], error: str, counts: Any) -> Any:
-    """End a task that is tested where it would be tried again."""
-    mock = _mock.get()
-    if mock is None:
-        return find(retriers, error, counts)
-    found = find(retriers, error, dict.fromkeys(range(len(retriers)), mock["retries"]))
-    if found[0] is not None:
-        raise _Retried(error)
-    return found
-
-
 def run_mocked_tasks(test: Function, data: dict[str, Any]) -> Any:
     """Have TestState run a task with a mock as an execution does.
 
     MiniStack reads its JSONata as JSONPath, and evaluates neither Arguments, Assign nor Output.
     """
-    definition, name = json.loads(data["definition"]), data.get("stateName")
-    task = definition.get("States", {}).get(name, definition)
-    if task.get("Type") != "Task" or "mock" not in data:
+    try:
+        definition, name = json.loads(data["definition"]), data.get("stateName")
+        task = definition.get("States", {}).get(name, definition)
+    except (AttributeError, KeyError, ValueError):  # which it refuses
+        return test(data)
+    language = task.get("QueryLanguage", definition.get("QueryLanguage"))
+    if (task.get("Type"), language) != ("Task", "JSONata") or "mock" not in data:
         return test(data)
     given = json.loads(data.get("input", "{}"))
     context = {"Execution": {"Input": given}, "State": {"Name": name}, "variables": {}}
-    context |= {"QueryLanguage": definition.get("QueryLanguage", "JSONPath")}
-    context |= json.loads(data.get("context", "{}"))
+    context |= {"QueryLanguage": language, **json.loads(data.get("context", "{}"))}
     execution: dict[str, Any] = {"events": [], "executionArn": "", "status": "RUNNING"}
-    retries = data.get("stateConfiguration", {}).get("retrierRetryCount", 0)
-    mocked = _mock.set({**data["mock"], "retries": retries})
+    once, mocked = {**task, "Retry": []}, _mock.set(data["mock"])
     try:
-        output, state = stepfunctions._execute_task(task, given, execution, context)  # noqa: SLF001
-        failed = execution["events"][-1].get("taskFailedEventDetails", {})
-        caught = {name: failed[name] for name in ("error", "cause") if failed}
-        result = {"status": "CAUGHT_ERROR" if caught else "SUCCEEDED", **caught}
-        result |= {"output": json.dumps(output)} | ({"nextState": state} if state else {})
-    except _Retried as retried:
-        result = {"status": "RETRIABLE", "error": str(retried)}
+        output, state = stepfunctions._execute_task(once, given, execution, context)  # noqa: SLF001
+        result = {"status": "SUCCEEDED", "output": json.dumps(output)}
+        result |= {"nextState": state} if state else {}
     except stepfunctions._ExecutionError as error:  # noqa: SLF001
         result = {"status": "FAILED", "error": error.error, "cause": error.cause}
     finally:
         _mock.reset(mocked)
+    if failed := execution["events"][-1].get("taskFailedEventDetails"):
+        told = {"error": failed["error"], "cause": failed["cause"]}
+        retriers, retried = task.get("Retry", []), data.get("stateConfiguration", {})
+        counts = dict.fromkeys(range(len(retriers)), retried.get("retrierRetryCount", 0))
+        if stepfunctions._find_matching_retrier(retriers, failed["error"], counts)[0]:  # noqa: SLF001
+            result = {"status": "RETRIABLE", **told}
+        elif "output" in result:
+            result |= {"status": "CAUGHT_ERROR", **told}
     return stepfunctions.json_response(result)
 
 
@@ -273,7 +264,6 @@ def close_gaps(bootstrap: Path) -> None:
         (stepfunctions, "_stop_execution", close_tasks_of_aborted),
         (stepfunctions, "_invoke_resource", answer_as_mocked),
         (stepfunctions, "_invoke_with_callback", answer_as_mocked),
-        (stepfunctions, "_find_matching_retrier", retry_as_mocked),
         (stepfunctions, "_test_state", run_mocked_tasks),
     ):
         replaced = functools.partial(replacement, getattr(owner, name))

@@ -102,20 +102,16 @@ def refusal(code: str) -> tuple[int, dict[str, str]]:
     return 400, {"__type": code, "message": f"{ARN} is not for you"}
 
 
-def test_who_may_not_ask_is_refused_once_and_nothing_holds() -> None:
-    for may, calls in (("DescribeStateMachine", 2), ("", 1)):
-        stack, asked = on_aws(
-            lambda name, may=may: (
-                (200, {"definition": "{}"})  # type: ignore[misc]
-                if name == may
-                else refusal("AccessDeniedException")
-            )
-        )
-        answers = ask_about(stack)
-        assert {one.verdict for one in answers} == {Verdict.NOT_ASKED}
-        assert (len(answers), len(asked), exit_status(answers)) == (len(QUESTIONS), calls, 3)
-        # People send it to others.
-        assert "ACCOUNT:stateMachine:once is not for you" in answers[-1].why
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ExpiredTokenException"])
+@pytest.mark.parametrize(("may", "calls"), [("DescribeStateMachine", 2), ("", 1)])
+def test_who_may_not_ask_is_refused_once_and_nothing_holds(may: str, calls: int, code: str) -> None:
+    told = (200, {"definition": "{}"})
+    stack, asked = on_aws(lambda name: told if name == may else refusal(code))
+    answers = ask_about(stack)
+    assert {one.verdict for one in answers} == {Verdict.NOT_ASKED}
+    assert (len(answers), len(asked), exit_status(answers)) == (len(QUESTIONS), calls, 3)
+    # People send it to others.
+    assert "ACCOUNT:stateMachine:once is not for you" in answers[-1].why
 
 
 def test_a_question_that_aws_does_not_take_hides_no_other() -> None:
