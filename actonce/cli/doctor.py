@@ -1,12 +1,16 @@
 """`actonce doctor`: compare what is deployed with what the stack assumes."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Annotated
 
 import typer
 
 from actonce.cli.options import Json, of_a_stack
 from actonce.doctor.findings import CHECKS, Examination, Hazard, examine
 from actonce.doctor.looking import look
+from actonce.doctor.states import Answer, Verdict, ask_about, exit_status
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
@@ -17,21 +21,39 @@ _TOLD = {
     Hazard.STOPS: "STOPS",
     Hazard.NONE: "advice",
 }
+States = Annotated[
+    bool,
+    typer.Option(
+        "--states",
+        help="Ask AWS's TestState, with mocked results, whether it runs the deployed states as "
+        "is assumed; check nothing else.",
+    ),
+]
 
 
 @of_a_stack()
-def doctor(*, at: Chosen, json: Json = False) -> None:
+def doctor(*, at: Chosen, states: States = False, json: Json = False) -> None:
     """Compare what is deployed with what the stack assumes.
 
     Time-outs, queues, concurrency, the table of effects, alarms. It says what to do, and it changes
     nothing and calls no function. Exit status: 1 if something can act twice, be lost or not go on;
-    3 if nothing of that was found, but a check could not be made; 0 otherwise.
+    3 if nothing of that was found, but a check could not be made; 0 otherwise. With --states: 1 if
+    something does not hold; 3 if something could not be asked.
 
     Example:
 
         actonce doctor --stack-name shop
     """
-    examination = examine(look(find_stack(at), datetime.now(UTC)))
+    stack = find_stack(at)
+    if states:
+        answers = ask_about(stack)
+        if json:
+            told = {"states": [asdict(one) for one in answers], "exit_status": exit_status(answers)}
+            console.print_json({"stack": stack.called} | told)
+        else:
+            _show_answers(stack.called, answers)
+        raise typer.Exit(exit_status(answers))
+    examination = examine(look(stack, datetime.now(UTC)))
     if json:
         console.print_json(_as_json(examination))
     else:
@@ -61,3 +83,11 @@ def _as_json(examination: Examination) -> dict[str, object]:
         "not_checked": [{"check": one.check, "why": one.why} for one in examination.not_checked],
         "exit_status": examination.exit_status,
     }
+
+
+def _show_answers(stack: str, answers: Sequence[Answer]) -> None:
+    for one in answers:
+        verdict, why = one.verdict.replace("_", " ").upper(), f": {one.why}" if one.why else ""
+        console.out.print(f"{verdict} ({one.state}: {one.claim}){why}")
+    hold = sum(one.verdict is Verdict.HOLDS for one in answers)
+    console.out.print(f"{stack}: {hold} of {len(answers)} assumptions hold.")

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +96,14 @@ def evaluate_time_outs(execute: Function, state: dict[str, Any], *arguments: Any
     """Let a task's `TimeoutSeconds` be an expression; MiniStack takes numbers only."""
     if isinstance(state.get("TimeoutSeconds"), str):
         state_input, _, context = arguments
-        seconds = stepfunctions._jsonata_state_field(  # noqa: SLF001
-            state, "TimeoutSeconds", "number", state_input, context
-        )
-        state = {**state, "TimeoutSeconds": seconds}
+        try:
+            seconds = stepfunctions._jsonata_state_field(  # noqa: SLF001
+                state, "TimeoutSeconds", "number", state_input, context
+            )
+            state = {**state, "TimeoutSeconds": seconds}
+        except stepfunctions._ExecutionError as error:  # noqa: SLF001
+            # Raised where the task's own Retry and Catch see it.
+            state = {**state, "Arguments": f"{{% $error({json.dumps(error.cause)}) %}}"}
     return execute(state, *arguments)
 
 
@@ -130,6 +135,57 @@ def close_tasks_of_aborted(stop: Function, data: dict[str, Any]) -> Any:
     task = _contexts.get(str(data.get("executionArn")), {}).get("Task", {})
     stepfunctions._task_tokens.pop(task.get("Token"), None)  # noqa: SLF001
     return response
+
+
+_mock: ContextVar[dict[str, Any] | None] = ContextVar("mock", default=None)
+"""TestState's, of the task that this thread runs."""
+
+
+def answer_as_mocked(invoke: Function, *arguments: Any) -> Any:
+    """Answer a task that is tested as its mock says."""
+    mock = _mock.get()
+    if mock is None:
+        return invoke(*arguments)
+    if error := mock.get("errorOutput"):
+        raise stepfunctions._ExecutionError(error["error"], error.get("cause", ""))  # noqa: SLF001
+    return json.loads(mock["result"])
+
+
+def run_mocked_tasks(test: Function, data: dict[str, Any]) -> Any:
+    """Have TestState run a task with a mock as an execution does.
+
+    MiniStack reads its JSONata as JSONPath, and evaluates neither Arguments, Assign nor Output.
+    """
+    try:
+        definition, name = json.loads(data["definition"]), data.get("stateName")
+        task = definition.get("States", {}).get(name, definition)
+    except (AttributeError, KeyError, ValueError):  # which it refuses
+        return test(data)
+    language = task.get("QueryLanguage", definition.get("QueryLanguage"))
+    if (task.get("Type"), language) != ("Task", "JSONata") or "mock" not in data:
+        return test(data)
+    given = json.loads(data.get("input", "{}"))
+    context = {"Execution": {"Input": given}, "State": {"Name": name}, "variables": {}}
+    context |= {"QueryLanguage": language, **json.loads(data.get("context", "{}"))}
+    execution: dict[str, Any] = {"events": [], "executionArn": "", "status": "RUNNING"}
+    once, mocked = {**task, "Retry": []}, _mock.set(data["mock"])
+    try:
+        output, state = stepfunctions._execute_task(once, given, execution, context)  # noqa: SLF001
+        result = {"status": "SUCCEEDED", "output": json.dumps(output)}
+        result |= {"nextState": state} if state else {}
+    except stepfunctions._ExecutionError as error:  # noqa: SLF001
+        result = {"status": "FAILED", "error": error.error, "cause": error.cause}
+    finally:
+        _mock.reset(mocked)
+    if failed := execution["events"][-1].get("taskFailedEventDetails"):
+        told = {"error": failed["error"], "cause": failed["cause"]}
+        retriers, retried = task.get("Retry", []), data.get("stateConfiguration", {})
+        counts = dict.fromkeys(range(len(retriers)), retried.get("retrierRetryCount", 0))
+        if stepfunctions._find_matching_retrier(retriers, failed["error"], counts)[0]:  # noqa: SLF001
+            result = {"status": "RETRIABLE", **told}
+        elif "output" in result:
+            result |= {"status": "CAUGHT_ERROR", **told}
+    return stepfunctions.json_response(result)
 
 
 def take_numbers(handle: Function, *arguments: Any) -> Any:
@@ -206,6 +262,9 @@ def close_gaps(bootstrap: Path) -> None:
         (stepfunctions, "_execute_task", evaluate_time_outs),
         (stepfunctions, "_execute_task", note_context),
         (stepfunctions, "_stop_execution", close_tasks_of_aborted),
+        (stepfunctions, "_invoke_resource", answer_as_mocked),
+        (stepfunctions, "_invoke_with_callback", answer_as_mocked),
+        (stepfunctions, "_test_state", run_mocked_tasks),
     ):
         replaced = functools.partial(replacement, getattr(owner, name))
         # From Python 3.14 on, a class would bind it as a method.

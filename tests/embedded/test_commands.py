@@ -78,3 +78,13 @@ def test_the_example_keeps_the_contract_also_where_its_process_is_killed(
     assert found.pop("performed-again") == "told"
     assert found.pop("not-performed") == "not tried"
     assert set(found.values()) == {"passed"}
+
+
+def test_each_assumption_about_the_states_holds_of_what_is_deployed(
+    state: State, stack: Stack
+) -> None:
+    told = run_json(state, "doctor", "--states")
+    assert {one["verdict"] for one in told["states"]} == {"holds"}
+    lines = run(state, "doctor", "--states").stdout.splitlines()
+    assert "HOLDS (PerformEffect: Catch sees an error in Assign)" in lines
+    assert lines[-1] == f"{stack.called}: {len(lines) - 1} of {len(lines) - 1} assumptions hold."

@@ -1,0 +1,135 @@
+"""What `actonce doctor --states` asks of AWS, asked of MiniStack and of an AWS that refuses."""
+
+import json
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+
+from actonce.doctor.states import QUESTIONS, Verdict, ask, ask_about, exit_status
+from actonce.embedded import serving
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import Paths
+from actonce.terminal.errors import WrongUse
+from tests.support import asl
+
+ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:once"
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A stack of nothing but its state machine, on the embedded AWS."""
+    paths = Paths(tmp_path_factory.mktemp("states"))
+    server = serving.start(paths, 0, {})
+    try:
+        aws = Aws(server.endpoint_url)
+        made = aws.client("stepfunctions").create_state_machine(
+            name="once",
+            definition=json.dumps(asl.definition()),
+            roleArn="arn:aws:iam::000000000000:role/once",
+        )
+        yield Stack(aws, "shop", {"ProcessMessageArn": made["stateMachineArn"]})
+    finally:
+        serving.stop(paths, server.pid)
+
+
+def test_every_assumption_holds_of_the_definition(machine: Stack) -> None:
+    answers = ask_about(machine)
+    assert [one for one in answers if one.verdict is not Verdict.HOLDS] == []
+    assert [one.claim for one in answers] == [one.claim for one in QUESTIONS]
+    assert exit_status(answers) == 0
+
+
+@pytest.mark.parametrize(
+    ("claim", "right", "spoiled"),
+    [
+        ("a yes in a list is no yes", "$type($said) = 'object' and $said.perf", "$said.perf"),
+        ("Catch sees an error in Arguments", "= $sum([$states.input.", "<= $sum([$states.input."),
+        ("States.Timeout leaves the outcome unknown", '["NotPerformed"', '["States.Timeout"'),
+        ("a list is no no", "$type($said) = 'object' and $type($said.perf", "$type($said.perf"),
+        ("a person is asked if find says nothing", "performed = false", "performed != true"),
+        ("a list of decisions is none", "$type($states.result) = 'object' and", ""),
+        ("what is not answered is not", '"States.TaskFailed"', '"States.ALL"'),
+    ],
+)  # fmt: skip
+def test_a_definition_that_is_spoiled_is_found_out(
+    machine: Stack, claim: str, right: str, spoiled: str
+) -> None:
+    definition = json.dumps(asl.definition())
+    assert right in definition
+    answers = list(ask(machine, definition.replace(right, spoiled)))
+    failed = [one for one in answers if one.verdict is Verdict.FAILS]
+    assert claim in {one.claim for one in failed}
+    assert exit_status(answers) == 1
+    assert all(one.why.startswith("expected {") for one in failed)
+
+
+# --------------------------------------------------------------------------- AWS
+
+
+class Refusing(Aws):
+    """AWS, whose TestState is answered by a function of the request, before it is sent."""
+
+    answer: Callable[[Any], tuple[int, Any]]
+    asked: list[Any]
+
+    def fresh(self, service: str, config: Any = None) -> Any:
+        keys: Any = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        client: Any = boto3.client(service, region_name="eu-west-1", config=config, **keys)  # type: ignore[call-overload]
+
+        def send(request: Any, **_: Any) -> AWSResponse:
+            self.asked.append(request)
+            status, answer = self.answer(request)
+            raw = SimpleNamespace(stream=lambda **_: iter([json.dumps(answer).encode()]))
+            return AWSResponse(request.url, status, HTTPHeaders(), raw)
+
+        client.meta.events.register("before-send", send)
+        return client
+
+
+def on_aws(answer: Callable[[str], tuple[int, Any]]) -> tuple[Stack, list[Any]]:
+    aws = Refusing()
+    aws.asked = []
+    aws.answer = lambda request: answer(request.headers["X-Amz-Target"].decode().split(".")[1])
+    return Stack(aws, "shop", {"ProcessMessageArn": ARN}), aws.asked
+
+
+def refusal(code: str) -> tuple[int, dict[str, str]]:
+    return 400, {"__type": code, "message": f"{ARN} is not for you"}
+
+
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ExpiredTokenException"])
+@pytest.mark.parametrize(("may", "calls"), [("DescribeStateMachine", 2), ("", 1)])
+def test_who_may_not_ask_is_refused_once_and_nothing_holds(may: str, calls: int, code: str) -> None:
+    told = (200, {"definition": "{}"})
+    stack, asked = on_aws(lambda name: told if name == may else refusal(code))
+    answers = ask_about(stack)
+    assert {one.verdict for one in answers} == {Verdict.NOT_ASKED}
+    assert (len(answers), len(asked), exit_status(answers)) == (len(QUESTIONS), calls, 3)
+    # People send it to others.
+    assert "ACCOUNT:stateMachine:once is not for you" in answers[-1].why
+
+
+def test_a_question_that_aws_does_not_take_hides_no_other() -> None:
+    stack, asked = on_aws(lambda _: refusal("ValidationException"))
+    assert {one.verdict for one in ask(stack, "{}")} == {Verdict.NOT_ASKED}
+    assert len(asked) == len(QUESTIONS)
+
+
+def test_it_asks_awss_own_host_without_a_role_and_with_a_context_only_beside_a_mock() -> None:
+    stack, asked = on_aws(lambda _: (200, {"status": "SUCCEEDED", "output": "{}"}))
+    assert exit_status(list(ask(stack, "{}"))) == 1
+    assert {one.url for one in asked} == {"https://sync-states.eu-west-1.amazonaws.com/"}
+    for request in asked:
+        told = json.loads(request.body)
+        assert "roleArn" not in told
+        assert ("mock" in told) == ("context" in told)
+
+
+def test_a_stack_without_executions_has_no_states() -> None:
+    with pytest.raises(WrongUse, match="shop starts no executions"):
+        ask_about(Stack(Aws(), "shop", {}))
