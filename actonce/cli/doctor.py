@@ -49,9 +49,9 @@ def doctor(*, at: Chosen, states: States = False, json: Json = False) -> None:
         answers = ask_about(stack)
         if json:
             told = {"states": [asdict(one) for one in answers], "exit_status": exit_status(answers)}
-            console.print_json({"stack": stack.called} | told)
+            console.print_json({"stack": stack.display_name} | told)
         else:
-            _show_answers(stack.called, answers)
+            _show_answers(stack.display_name, answers)
         raise typer.Exit(exit_status(answers))
     examination = examine(look(stack, datetime.now(UTC)))
     if json:

@@ -80,7 +80,7 @@ def ask_about(stack: Stack) -> list[Answer]:
         WrongUse: the stack has no state machine.
     """
     if "ProcessMessageArn" not in stack.outputs:
-        raise WrongUse(f"{stack.called} starts no executions: leave --states out.")
+        raise WrongUse(f"{stack.display_name} starts no executions: leave --states out.")
     try:
         deployed = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
     except (ClientError, BotoCoreError) as error:

@@ -87,4 +87,6 @@ def test_each_assumption_about_the_states_holds_of_what_is_deployed(
     assert {one["verdict"] for one in told["states"]} == {"holds"}
     lines = run(state, "doctor", "--states").stdout.splitlines()
     assert "HOLDS (PerformEffect: Catch sees an error in Assign)" in lines
-    assert lines[-1] == f"{stack.called}: {len(lines) - 1} of {len(lines) - 1} assumptions hold."
+    assert (
+        lines[-1] == f"{stack.display_name}: {len(lines) - 1} of {len(lines) - 1} assumptions hold."
+    )
