@@ -192,7 +192,12 @@ def test_the_calls_are_as_recorded(
     with recording(tmp_path_factory, monkeypatch, audited=True) as made:
         made.deploy("audited", AuditEvery="15 minutes")
         built = [*map(policies_of, made.paths.build.rglob("template.yaml"))]
-        for judged in ("template.yaml", "alarms.yaml", "records.yaml", "audit.yaml"):
+        for judged in (
+            "template.yaml",
+            "templates/alarms.yaml",
+            "templates/records.yaml",
+            "templates/audit.yaml",
+        ):
             assert policies_of(PROJECT / judged) in built
         made.walk()
         audit(made)

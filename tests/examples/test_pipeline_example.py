@@ -127,8 +127,8 @@ ONE_EACH = {
 }
 
 
-OURS = ("template.yaml", "alarms.yaml", "actonce/adopt/project/skeleton/template.yaml")
-AUDIT = ("records.yaml", "audit.yaml")
+OURS = ("template.yaml", "templates/alarms.yaml", "actonce/adopt/project/skeleton/template.yaml")
+AUDIT = ("templates/records.yaml", "templates/audit.yaml")
 
 
 def kinds(*files: str) -> set[str]:
@@ -262,9 +262,10 @@ def test_cloudformation_may_do_so_with_what_is_this_stack_s(stack: str, is_allow
 
 
 def test_each_role_has_the_boundary_that_the_page_puts_into_the_templates(tmp_path: Path) -> None:
-    files = ("template.yaml", "locks.yaml", "alarms.yaml", *AUDIT)
+    files = ("template.yaml", "templates/locks.yaml", "templates/alarms.yaml", *AUDIT)
+    (tmp_path / "templates").mkdir()
     for name in files:
-        shutil.copy(PROJECT / name, tmp_path)
+        shutil.copy(PROJECT / name, tmp_path / name)
     (command,) = re.findall(r"```sh\n(perl .*)\n```", (DOCS / "deploying.md").read_text())
     subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
 
@@ -283,4 +284,4 @@ def test_each_role_has_the_boundary_that_the_page_puts_into_the_templates(tmp_pa
 
 
 def test_locks_consist_of_nothing_else() -> None:
-    assert kinds("locks.yaml") <= kinds(*OURS)
+    assert kinds("templates/locks.yaml") <= kinds(*OURS)

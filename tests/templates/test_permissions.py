@@ -25,7 +25,7 @@ from tests.support.policies import (
     statements,
 )
 
-RECORDED = Path(__file__).parent / "embedded" / "snapshots" / "calls.txt"
+RECORDED = Path(__file__).parents[1] / "embedded" / "snapshots" / "calls.txt"
 KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/theirs"
 THEIRS = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:theirs:1"
 _THEIRS = {"EffectFunctionArn": THEIRS, "FindFunctionArn": THEIRS}
@@ -43,7 +43,12 @@ _OUTPUTS = (
         "AlarmTopicKeyArn": arn("AWS::KMS::Key", "AlarmTopicKey"),
     }
 )
-_AUDITED = ("template.yaml", "alarms.yaml", "records.yaml", "audit.yaml")
+_AUDITED = (
+    "template.yaml",
+    "templates/alarms.yaml",
+    "templates/records.yaml",
+    "templates/audit.yaml",
+)
 _WITH_KEY = {"KmsKeyArn": KEY}
 
 
@@ -82,12 +87,14 @@ DEPLOYMENTS = {
     ),
     "their function and queue": Deployment(
         "their function and queue",
-        ("template.yaml", "alarms.yaml"),
+        ("template.yaml", "templates/alarms.yaml"),
         _THEIRS | {"RequestsQueueName": "orders"},
     ),
-    "ledger": Deployment("ledger", ("locks.yaml",), {}),
+    "ledger": Deployment("ledger", ("templates/locks.yaml",), {}),
     "lease, their function, a key": Deployment(
-        "lease, their function", ("locks.yaml",), {"Strategy": "lease"} | _THEIRS | _WITH_KEY
+        "lease, their function",
+        ("templates/locks.yaml",),
+        {"Strategy": "lease"} | _THEIRS | _WITH_KEY,
     ),
 }
 every_deployment = pytest.mark.parametrize("deployment", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
