@@ -88,6 +88,20 @@ def handle(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Handle:
     return handle_records
 
 
+@pytest.mark.parametrize("initialized_by", ["on-demand", None])
+def test_clients_are_built_while_lambda_initializes(
+    handle: Handle,  # noqa: ARG001 - its variables
+    monkeypatch: pytest.MonkeyPatch,
+    initialized_by: str | None,
+) -> None:
+    monkeypatch.delenv("AWS_LAMBDA_INITIALIZATION_TYPE", raising=False)
+    if initialized_by:
+        monkeypatch.setenv("AWS_LAMBDA_INITIALIZATION_TYPE", initialized_by)
+    monkeypatch.delitem(sys.modules, "starter")
+    starter: Any = importlib.import_module("starter")
+    assert starter._batch.cache_info().currsize == (initialized_by is not None)
+
+
 def record(number: int, body: Any, **more: Any) -> dict[str, Any]:
     return sqs_record(body, sqs_message_id=f"sqs-{number}", **more)
 
