@@ -38,7 +38,7 @@ __all__ = [
     "up",
 ]
 
-_LAMBDA_RUNTIMES = range(11, 15)  # python3.11 to python3.14, as template.yaml allows
+LAMBDA_RUNTIMES = range(11, 15)  # python3.11 to python3.14, as template.yaml allows
 
 LOCAL_PARAMETERS = {
     # Paced for two cores: every concurrent invocation is a process of its own here.
@@ -195,10 +195,10 @@ def down(paths: Paths) -> bool:
 
 
 def _check_python() -> None:
-    if sys.version_info.minor not in _LAMBDA_RUNTIMES or sys.version_info.major != 3:
+    if sys.version_info.minor not in LAMBDA_RUNTIMES or sys.version_info.major != 3:
         raise WrongUse(
             f"Lambda has no runtime for Python {sys.version_info.major}.{sys.version_info.minor}; "
-            "use 3.11 to 3.14."
+            f"use 3.{LAMBDA_RUNTIMES[0]} to 3.{LAMBDA_RUNTIMES[-1]}."
         )
 
 

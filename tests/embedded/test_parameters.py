@@ -25,6 +25,12 @@ def test_what_the_template_has_by_default_and_what_is_set_here_is_allowed() -> N
     assert given == lifecycle.LOCAL_PARAMETERS.keys()
 
 
+@pytest.mark.parametrize("name", ["template.yaml", "templates/locks.yaml"])
+def test_the_pythons_that_run_the_stack_here_are_those_that_it_may_have(name: str) -> None:
+    runtimes = nesting.read(PROJECT / name).parameters["PythonRuntime"]["AllowedValues"]
+    assert runtimes == [f"python3.{minor}" for minor in lifecycle.LAMBDA_RUNTIMES]
+
+
 def test_a_wrong_parameter_is_told_with_the_template_that_it_is_meant_for() -> None:
     paths = Paths(Path("home"))
     assert lifecycle.own_template(paths, {}) == PROJECT / "template.yaml"

@@ -156,6 +156,13 @@ def test_every_reason_and_alarm_is_explained() -> None:
     assert [one for one in of_dead_letters if f"| `{one}` |" not in operations] == []
     # So one that is taken out of a template is noticed.
     assert alarms == set(re.findall(r"^\| `(\w+Alarm)` \|", operations, re.MULTILINE))
+    of_the_audit = {
+        name
+        for file in ("templates/audit.yaml", "templates/records.yaml")
+        for name in template.of_type(template.load(PROJECT / file), "AWS::CloudWatch::Alarm")
+    }
+    rows = re.findall(r"^\| (`\w+Alarm`.*?) \|", read("daily-audit.md"), re.MULTILINE)
+    assert of_the_audit == set(re.findall(r"`(\w+Alarm)`", " ".join(rows)))
     for text in (read("message-id.md"), operations):
         assert [reason for reason in Reason if f"`{reason}`" not in text] == []
 

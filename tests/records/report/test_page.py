@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actonce.records.report import html, write
+from actonce.records.report import html, page, write
 from actonce.terminal.visible import visible
+from actonce_pipeline.audit.judging import verdict_names
 from tests.records.report import summaries
 from tests.records.report.elements import Element, Elements
 from tests.support.pages import words
@@ -26,6 +27,12 @@ def flat(text: str) -> str:
 
 def bars(elements: Elements) -> list[Element]:
     return [element for element in elements.all if "bar" in element.classes]
+
+
+def test_each_verdict_has_its_meaning_and_each_alarm_its_colour() -> None:
+    assert page.VERDICTS.keys() == set(verdict_names.VERDICTS)
+    alarms = {name for name, (kind, _) in page.VERDICTS.items() if kind == "alarm"}
+    assert alarms == set(verdict_names.ALARMS)
 
 
 @pytest.mark.parametrize("name", summaries.ALL)
