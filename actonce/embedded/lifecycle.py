@@ -174,7 +174,7 @@ def build(paths: Paths, say: Say, parameters: Mapping[str, str] = MappingProxyTy
     arguments += ["--config-file", str(PROJECT / "samconfig.toml"), "--cached", "--parallel"]
     arguments += ["--build-dir", str(paths.build), "--cache-dir", str(paths.build_cache)]
     if not paths.is_project:  # the copies of a project's templates have absolute paths
-        arguments += ["--base-dir", str(paths.stack)]
+        arguments += ["--base-dir", str(template.parent)]
     arguments += sam.overriding(overrides)
     sam.run(arguments, paths)
     paths.built_of.write_text(digest)

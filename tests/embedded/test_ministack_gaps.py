@@ -19,7 +19,8 @@ from ministack.services import stepfunctions as sfn
 from ministack.services.cloudformation import handlers
 from ministack.services.cloudformation import provisioners as cfn
 
-from actonce.stack.clients import Stack
+from actonce.embedded.lifecycle import State
+from actonce.stack.clients import Aws, Stack
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 ROLE = "arn:aws:iam::000000000000:role/gap"
@@ -140,6 +141,26 @@ def test_there_is_no_emr_serverless(stack: Stack) -> None:
 
 
 # --------------------------------------------------------------------------- other services
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "arguments"),
+    [
+        (
+            "xray",
+            "get_trace_summaries",
+            {"StartTime": datetime.now(UTC), "EndTime": datetime.now(UTC)},
+        ),
+        ("schemas", "describe_registry", {"RegistryName": "lambda-testevent-schemas"}),
+    ],
+)
+def test_sam_traces_and_remote_test_event_have_no_service(
+    state: State, service: str, operation: str, arguments: dict[str, Any]
+) -> None:
+    # Once one does not raise any more, docs/adopting.md can say that its command works there.
+    call = getattr(Aws(state.endpoint_url).client(service), operation)
+    with pytest.raises(ClientError, match=r"\(400\)"):
+        call(**arguments)
 
 
 def test_reading_a_log_gives_no_token_for_more(

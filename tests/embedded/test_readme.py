@@ -27,6 +27,9 @@ RUN_ELSEWHERE = {
     "actonce init": "tests/adopt/test_init_command.py, tests/repository/test_wheel.py",
     "actonce up --project .": "tests/embedded/test_gift_shop.py",
     "actonce doctor": "tests/embedded/test_gift_shop.py",
+    # By `actonce sam-local`, which runs it: the container's way to the embedded AWS has to be made.
+    "sam local invoke StarterFunction --env-vars StarterFunction.env.json "
+    "--event events/one_message.json": "tests/embedded/test_in_containers.py",
     "actonce console  # Ctrl-C ends it": "tests/console/test_command.py",
 }
 
@@ -96,7 +99,7 @@ def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
     (clone / "templates/alarms.yaml").write_text(
         re.sub(r"^  NothingReceivedAlarm:\n(?:    .*\n)+", "", whole, flags=re.M)
     )
-    build, deploy, send, where = commands()[-6:-2]
+    build, deploy, send, logs, where, collect, audit = commands()[-7:]
 
     answer = _run(build, environment, clone)
     assert answer.returncode == 0, answer.stderr
@@ -113,10 +116,13 @@ def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
     answer = _run(send, environment, PROJECT)
     assert answer.returncode == 0, answer.stderr
     wait_until(lambda: "performed" in _run(where, environment, PROJECT).stdout)
+    answer = _run(logs, environment, PROJECT)
+    assert answer.returncode == 0, answer.stderr
+    assert '"message_id": "request-1"' in answer.stdout
 
     # Other tests share this stack and do what they like to it, so the audit may find something.
     collect, audit = (
-        command.replace("records/", f"{tmp_path}/records/") for command in commands()[-2:]
+        command.replace("records/", f"{tmp_path}/records/") for command in (collect, audit)
     )
     answer = _run(collect, environment, PROJECT)
     assert answer.returncode == 0, answer.stderr

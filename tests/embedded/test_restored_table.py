@@ -67,10 +67,9 @@ class Restoring:
                 answer = run(self.state, *arguments)
                 assert answer.returncode == 0, answer.stderr
             elif program == "python":
-                script = self.folder / arguments[0]
-                script.write_text(of_page("python"))
+                script = str(PROJECT / arguments[0])
                 to_here = environment(self.state.endpoint_url)
-                succeeds([sys.executable, str(script), *arguments[1:]], environment=to_here)
+                succeeds([sys.executable, script, *arguments[1:]], environment=to_here)
             else:
                 assert (program, arguments[0]) == ("aws", "dynamodb")
                 self._call(*arguments[1:])
@@ -147,7 +146,10 @@ class Restoring:
 
     def put_back(self) -> None:
         self.run(
-            "actonce pause", "python restore.py", "actonce resume", "aws dynamodb delete-table"
+            "actonce pause",
+            "python examples/restore/restore.py",
+            "actonce resume",
+            "aws dynamodb delete-table",
         )
 
 
@@ -240,7 +242,7 @@ def test_a_ledger_acts_twice_until_rows_are_back(restoring: Restoring) -> None:
     # Under its own name, as where the table was gone.
     it.put(given_back(it.row("kept")) | {"message_id": {"S": "in place"}})
     it.restored = it.stack.fingerprints_table
-    it.run("python restore.py")
+    it.run("python examples/restore/restore.py")
     assert it.row("in place")["outcome_unknown"] == {"BOOL": True}
     assert it.row("kept") == was
 
@@ -252,6 +254,6 @@ def test_a_ledger_acts_twice_until_rows_are_back(restoring: Restoring) -> None:
     make_table(it.stack.dynamodb, "orders", "id", items=[
         {"id": {"S": f"o-{number}"}} | item for number, item in enumerate(items)
     ])  # fmt: skip
-    it.run("python restore.py")
+    it.run("python examples/restore/restore.py")
     for message_id in ("5", "1000", "0.5"):
         assert it.row(message_id)["fingerprint"] == {"S": "restored"}

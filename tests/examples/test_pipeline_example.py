@@ -104,7 +104,7 @@ def test_each_stage_has_a_stack_of_its_own_and_all_that_its_deployment_needs() -
 
 def test_the_pipeline_s_role_may_do_what_doctor_does() -> None:
     (told,) = re.findall(
-        r"^\| who runs `doctor` \| (.*) \|$", (DOCS / "operations.md").read_text(), re.M
+        r"^\| who runs `doctor` \| (.*) \|$", (DOCS / "deploying.md").read_text(), re.M
     )
     doctors = {":".join(one) for one in of_services(told)}
     assert len(doctors) > 5
