@@ -66,7 +66,7 @@ def _effect() -> "Effect":
         return book_from_environment()
     timeout = float(os.environ["EFFECT_TIMEOUT_SECONDS"])
     return InvokedEffect(
-        boto3.client("lambda", config=client_config(timeout)),
+        boto3.client("lambda", config=Config(**client_config(timeout))),
         function,
         os.environ.get("FIND_FUNCTION_ARN", ""),
     )

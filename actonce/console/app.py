@@ -10,7 +10,6 @@ from typing import Any, Final
 import anyio
 from anyio.to_thread import run_sync
 from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import ResponseParserError
 from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
@@ -24,7 +23,7 @@ from actonce.console.access import Access
 from actonce.console.context import Context
 from actonce.console.responses import Refused, ViewRequest, page
 from actonce.console.views import audit, dead_letters, jobs, message, messages, overview, unstarted
-from actonce.stack.aws_errors import error_text
+from actonce.stack.aws_errors import error_text, unreadable_answer
 from actonce.terminal.errors import Failed, WrongUse
 
 _STATIC = Path(__file__).parent / "static"
@@ -139,7 +138,7 @@ def _handlers(context: Context) -> dict[Any, Callable[[Request, Any], Response]]
         Refused: lambda request, error: failed(request, error.status, str(error), error.back),
         WrongUse: lambda request, error: failed(request, 422, str(error)),
         **dict.fromkeys(
-            (Failed, ClientError, BotoCoreError, ResponseParserError),
+            (Failed, ClientError, BotoCoreError, unreadable_answer()),
             lambda request, error: failed(request, 502, error_text(error)),
         ),
         TimeoutError: timed_out,

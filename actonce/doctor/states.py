@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
 
-_CONFIG = Config(read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
+_CONFIG: Final[Mapping[str, Any]] = {
+    "read_timeout": 60,
+    "retries": {"mode": "standard", "total_max_attempts": 5},
+}
 _TOLD = 400
 _OF_A_QUESTION = ("InvalidDefinition", "InvalidExecutionInput", "ValidationException")
 
@@ -93,7 +95,7 @@ def ask(stack: Stack, definition: str) -> Iterator[Answer]:
     """Ask every question of a definition; once AWS refuses more than one, no other."""
     # TestState has a host of its own on AWS, sync-states, and elsewhere it has none.
     has_host = stack.stepfunctions.meta.endpoint_url.startswith("https://states")
-    client = stack.aws.fresh("stepfunctions", _CONFIG.merge(Config(inject_host_prefix=has_host)))
+    client = stack.aws.fresh("stepfunctions", {**_CONFIG, "inject_host_prefix": has_host})
     refused = ""
     for question in QUESTIONS:
         verdict, why = Verdict.NOT_ASKED, refused

@@ -18,7 +18,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boto3.dynamodb.types import Binary, TypeDeserializer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.stack.clients import Stack
@@ -248,10 +247,9 @@ class DynamoDbEffects(EffectStore):
 
     def _effect(self, item: Item, shape: _Shape) -> OwnEffect | None:
         named = self.attributes
-        values = deserialize(item)
-        fields = {name: from_dynamodb(value) for name, value in values.items()}
-        if isinstance(number := values.get(named.key), Decimal):
-            fields[named.key] = exactly(number)
+        fields = {name: from_dynamodb(value) for name, value in item.items()}
+        if "N" in item.get(named.key, {}):
+            fields[named.key] = exactly(Decimal(item[named.key]["N"]))
         parts = (shape.hash_key, shape.range_key)
         keys = {part: item[part] for part in parts if part is not None}
         return _read(fields, named, effect_id_of(keys, named.key))
@@ -318,20 +316,19 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def deserialize(item: Item) -> dict[str, Any]:
-    """An item of a table in boto3's types: numbers are decimals."""
-    return {name: TypeDeserializer().deserialize(value) for name, value in item.items()}
-
-
-def from_dynamodb(value: Any) -> Any:
-    """A value of boto3's types in JSON's."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, dict):
-        return {name: from_dynamodb(one) for name, one in value.items()}
-    if isinstance(value, list | set | frozenset):
-        found = [from_dynamodb(item) for item in value]
-        return found if isinstance(value, list) else sorted(found, key=str)
-    if isinstance(value, Binary):
-        return bytes(value.value).hex()  # type: ignore[attr-defined] # the stubs leave it out
-    return value
+def from_dynamodb(attribute: Item) -> Any:
+    """A value of DynamoDB's, such as `{"N": "1"}`, in JSON's: bytes as hex, a set as a list."""
+    ((kind, value),) = attribute.items()
+    match kind:
+        case "N":
+            number = Decimal(value)
+            return int(number) if number == number.to_integral_value() else float(number)
+        case "B":
+            return value.hex()
+        case "M":
+            return {name: from_dynamodb(one) for name, one in value.items()}
+        case "L":
+            return [from_dynamodb(one) for one in value]
+        case "SS" | "NS" | "BS":
+            return sorted((from_dynamodb({kind[0]: one}) for one in value), key=str)
+    return None if kind == "NULL" else value

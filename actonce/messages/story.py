@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.effect_store import EffectStore, deserialize, find_effect_store, from_dynamodb
+from actonce.messages.effect_store import EffectStore, find_effect_store, from_dynamodb
 from actonce.messages.history import Execution, Step
 from actonce.messages.unstarted import Unstarted, find_by_message_id
 from actonce.queues.scan import QueueReader
@@ -309,11 +309,7 @@ def _row(stack: Stack, message_id: str) -> Record | None:
         Key={"message_id": {"S": message_id}},
         ConsistentRead=True,
     ).get("Item")
-    return (
-        None
-        if item is None
-        else {name: from_dynamodb(one) for name, one in deserialize(item).items()}
-    )
+    return None if item is None else {name: from_dynamodb(one) for name, one in item.items()}
 
 
 def _may_be_forgotten(stack: Stack, fingerprint: Record | None, now: datetime) -> bool:

@@ -10,7 +10,6 @@ from botocore.exceptions import (
     HTTPClientError,
 )
 from botocore.exceptions import ConnectionError as NotConnected
-from botocore.parsers import ResponseParserError
 
 from actonce.terminal.errors import Failed
 from actonce_core.transient import error_code
@@ -49,7 +48,14 @@ def told_of(error: Exception) -> str | None:
         return told
     if isinstance(error, EndpointConnectionError | ConnectionClosedError):
         return f"{told}. Nothing answers there; the embedded AWS is brought up by actonce up."
-    return told if isinstance(error, BotoCoreError | ResponseParserError) else None
+    return told if isinstance(error, (BotoCoreError, unreadable_answer())) else None
+
+
+def unreadable_answer() -> type[Exception]:
+    """What botocore raises for an answer that it cannot read, which is no `BotoCoreError`."""
+    from botocore.parsers import ResponseParserError  # noqa: PLC0415 - most of boto3's time
+
+    return ResponseParserError
 
 
 def is_missing(error: ClientError) -> bool:
@@ -76,4 +82,4 @@ def may_be_done(error: Exception) -> bool:
     """
     if isinstance(error, ClientError):
         return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= _SERVER_ERROR
-    return isinstance(error, HTTPClientError | NotConnected | ResponseParserError)
+    return isinstance(error, (HTTPClientError, NotConnected, unreadable_answer()))

@@ -10,11 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
-import boto3
-import botocore.session
-from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -36,15 +33,19 @@ if TYPE_CHECKING:
 
 EMBEDDED_REGION = "us-east-1"
 EMBEDDED_CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
-_CLIENT_CONFIG = Config(
-    connect_timeout=5,
-    read_timeout=60,
-    max_pool_connections=32,
-    retries={"mode": "standard", "total_max_attempts": 5},
-)
+_CLIENT_CONFIG: Final[Mapping[str, Any]] = {
+    "connect_timeout": 5,
+    "read_timeout": 60,
+    "max_pool_connections": 32,
+    "retries": {"mode": "standard", "total_max_attempts": 5},
+}
 
 # Not worth a long wait: STS cannot be reached from every network.
-_CALLER_CONFIG = Config(connect_timeout=2, read_timeout=3, retries={"total_max_attempts": 1})
+_CALLER_CONFIG: Final[Mapping[str, Any]] = {
+    "connect_timeout": 2,
+    "read_timeout": 3,
+    "retries": {"total_max_attempts": 1},
+}
 
 _IF_EMBEDDED = (
     "If you mean this folder's embedded AWS: it is not up, and actonce up brings it up. If AWS, "
@@ -111,25 +112,32 @@ class Aws:
             self._clients[service] = self.fresh(service)
         return self._clients[service]
 
-    def fresh(self, service: str, config: Config = _CLIENT_CONFIG) -> Any:
+    def fresh(self, service: str, config: Mapping[str, Any] = _CLIENT_CONFIG) -> Any:
         """A new client, for other time-outs or without retries.
+
+        Args:
+            service: boto3's name of it.
+            config: arguments of botocore's `Config`.
 
         Raises:
             WrongUse: no Region is set.
             Failed: no such profile, or AWS cannot be reached.
         """
+        from actonce.stack import sessions  # noqa: PLC0415 - with boto3, which no --help needs
+
         try:
             if self.endpoint_url is not None:
-                return _without_profile().client(  # type: ignore[call-overload]
+                return sessions.make_client(
                     service,
+                    sessions.without_profile(),
+                    config,
                     endpoint_url=self.endpoint_url,
                     region_name=EMBEDDED_REGION,
                     aws_access_key_id=EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
                     aws_secret_access_key=EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-                    config=config,
                 )
-            make = boto3.client if self.profile is None else _of_profile(self.profile).client
-            return make(service, region_name=self.region, config=config)  # type: ignore[call-overload]
+            session = None if self.profile is None else sessions.of_profile(self.profile)
+            return sessions.make_client(service, session, config, region_name=self.region)
         except NoRegionError as error:
             raise WrongUse(_NO_REGION) from error
         except ProfileNotFound as error:
@@ -173,18 +181,6 @@ class Aws:
         if told is None:
             raise Failed("AWS does not say what time it is: something in between took it away.")
         return parsedate_to_datetime(told)
-
-
-@functools.cache
-def _without_profile() -> boto3.Session:
-    """For the embedded AWS, which works even if AWS_PROFILE names a profile that is missing."""
-    nothing = {"profile": (None, None, None, None)}
-    return boto3.Session(botocore_session=botocore.session.Session(session_vars=nothing))
-
-
-@functools.cache
-def _of_profile(name: str) -> boto3.Session:
-    return boto3.Session(profile_name=name)
 
 
 T = TypeVar("T")

@@ -7,7 +7,6 @@ through this module, with the same request, and understands the answer in the sa
 import json
 from typing import TYPE_CHECKING, Any
 
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from actonce_core.effect import NotPerformed, Rejected
@@ -19,18 +18,20 @@ SECONDS_BEFORE_A_FUNCTION_BEGINS = 5
 """How much longer than the function's time-out to wait, as the state machine does."""
 
 
-def client_config(effect_timeout: float) -> Config:
-    """For a Lambda client that calls once, and waits for as long as an answer may come.
+def client_config(effect_timeout: float) -> dict[str, Any]:
+    """Of a Lambda client that calls once, and waits for as long as an answer may come.
+
+    They are the arguments of botocore's `Config`.
 
     Args:
         effect_timeout: seconds; at least the function's time-out.
     """
-    return Config(
-        connect_timeout=1,
-        read_timeout=effect_timeout + SECONDS_BEFORE_A_FUNCTION_BEGINS,
+    return {
+        "connect_timeout": 1,
+        "read_timeout": effect_timeout + SECONDS_BEFORE_A_FUNCTION_BEGINS,
         # After a lost answer the SDK would call again, and repeat the effect.
-        retries={"mode": "standard", "total_max_attempts": 1},
-    )
+        "retries": {"mode": "standard", "total_max_attempts": 1},
+    }
 
 
 class InvokedEffect:

@@ -275,25 +275,33 @@ ONLY_SOME_NEED = (
     *("aws_lambda_powertools", "awslambdaric", "jinja2", "ministack", "numpy", "packaging"),
     *("pyarrow", "pyspark", "samcli", "samtranslator", "yaml"),
 )
-"""What the extras bring; `boto3` and `rich` are everybody's, and half a second to import."""
+"""What the extras bring; `rich` is everybody's."""
+
+BOTO3 = ("boto3", "botocore.compat", "botocore.config", "urllib3")
+"""What a command that works on a stack needs, and no help; `botocore.exceptions` is light."""
 
 LIST = "try: cli.app(['--help'])\nexcept SystemExit: pass"
 COMPLETE = (
     "os.environ.update(_ACTONCE_COMPLETE='complete_bash', COMP_WORDS='actonce ', COMP_CWORD='1')\n"
     "try: cli.main()\nexcept SystemExit: pass"
 )
-LOAD = "for name in {}: cli.COMMANDS[name].load(name)"
+HELP = (
+    "for words in {}:\n"
+    "    try: cli.app([*words.split(), '--help'])\n"
+    "    except SystemExit as ended: assert not ended.code, words"
+)
 WITHOUT_EXTRA = [name for name, one in cli.COMMANDS.items() if one.extra is None]
 
 
 @pytest.mark.parametrize(
     ("code", "slow"),
     [
-        (LIST, ("boto3", "botocore", "rich", "urllib3", *ONLY_SOME_NEED)),
-        (COMPLETE, ("boto3", "botocore", *ONLY_SOME_NEED)),
-        (LOAD.format(WITHOUT_EXTRA), ONLY_SOME_NEED),
+        (LIST, ("botocore", "rich", *BOTO3, *ONLY_SOME_NEED)),
+        (COMPLETE, ("botocore", *BOTO3, *ONLY_SOME_NEED)),
+        (HELP.format(WITHOUT_EXTRA), (*BOTO3, *ONLY_SOME_NEED)),
+        (HELP.format([*ALL]), (*BOTO3, "numpy", "pyarrow", "pyspark")),
     ],
-    ids=["list", "completion", "commands"],
+    ids=["list", "completion", "help without an extra", "help of all"],
 )
 def test_nothing_is_imported_that_only_others_need(code: str, slow: tuple[str, ...]) -> None:
     assert not set(slow) & imported(code)

@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from botocore.config import Config
 
 from actonce.cli import app as cli
 from actonce.cli import bulk
@@ -319,7 +318,7 @@ def test_an_aws_that_is_gone_is_told_in_each_view_and_the_console_goes_on(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed_again:
         port = closed_again.getsockname()[1]
-    once = Config(connect_timeout=1, retries={"total_max_attempts": 1})
+    once = {"connect_timeout": 1, "retries": {"total_max_attempts": 1}}
     monkeypatch.setattr(Aws.fresh, "__defaults__", (once,))
     client = console(dataclasses.replace(ledger, aws=Aws(f"http://127.0.0.1:{port}")))
     for path, status in (("/", 200), ("/stack", 200), ("/messages", 502), ("/message?id=m", 502)):

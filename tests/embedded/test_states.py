@@ -1,7 +1,7 @@
 """What `actonce doctor --states` asks of AWS, asked of MiniStack and of an AWS that refuses."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +9,7 @@ import boto3
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
+from botocore.config import Config
 
 from actonce.doctor.states import QUESTIONS, Verdict, ask, ask_about, exit_status
 from actonce.embedded import serving
@@ -77,9 +78,10 @@ class Refusing(Aws):
     answer: Callable[[Any], tuple[int, Any]]
     asked: list[Any]
 
-    def fresh(self, service: str, config: Any = None) -> Any:
-        keys: Any = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        client: Any = boto3.client(service, region_name="eu-west-1", config=config, **keys)  # type: ignore[call-overload]
+    def fresh(self, service: str, config: Mapping[str, Any] | None = None) -> Any:
+        told: Any = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        told |= {"region_name": "eu-west-1", "config": Config(**config or {})}
+        client: Any = boto3.client(service, **told)  # type: ignore[call-overload]
 
         def send(request: Any, **_: Any) -> AWSResponse:
             self.asked.append(request)

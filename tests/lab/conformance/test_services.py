@@ -64,9 +64,9 @@ def test_time_outs_are_the_templates() -> None:
         (stack.STRAGGLER_MARGIN + stack.EFFECT_TIMEOUT) / 1000,
     )
     assert stack.LEASE_CONSUMER_TIMEOUT < needed * 1000 <= longest
-    shipped: Any = invoked_effect.client_config(stack.EFFECT_TIMEOUT / 1000)
-    assert shipped.read_timeout == lambda_client.LONGEST_WAIT
-    assert shipped.retries["total_max_attempts"] == 1
+    shipped = invoked_effect.client_config(stack.EFFECT_TIMEOUT / 1000)
+    assert shipped["read_timeout"] == lambda_client.LONGEST_WAIT
+    assert shipped["retries"]["total_max_attempts"] == 1
 
 
 # ------------------------------------------------------------------ the queues
