@@ -238,11 +238,12 @@ class Package(zipfile.ZipFile):
 
     def extractall(self, path: Any = None, *arguments: Any, **named: Any) -> None:
         """Unpack it, or link to where it is unpacked."""
-        if not _unpacks_once.get():
-            return super().extractall(path, *arguments, **named)
-        blob = Path(str(self.filename)).read_bytes()
-        Path(path).rmdir()
-        Path(path).symlink_to(lambda_svc._docker_extracted_dir(blob, "code"))  # noqa: SLF001
+        if _unpacks_once.get():
+            blob = Path(str(self.filename)).read_bytes()
+            Path(path).rmdir()
+            Path(path).symlink_to(lambda_svc._docker_extracted_dir(blob, "code"))  # noqa: SLF001
+        else:
+            super().extractall(path, *arguments, **named)
 
 
 def choose_worker(class_for: Function, configuration: dict[str, Any]) -> Any:
