@@ -214,6 +214,17 @@ def _is_python(configuration: dict[str, Any]) -> bool:
     return str(configuration.get("Runtime")).startswith("python")
 
 
+def require_code(fetch: Function, bucket: str, key: str, *arguments: Any, **named: Any) -> Any:
+    """Refuse a function whose package is not there; MiniStack's would answer as if it had run."""
+    code = fetch(bucket, key, *arguments, **named)
+    if code is None:
+        raise ValueError(
+            f"s3://{bucket}/{key} is not on the embedded AWS: let the function's CodeUri, or "
+            "Code, name a folder here"
+        )
+    return code
+
+
 _unpacks_once = ContextVar("unpacks_once", default=False)
 
 
@@ -290,6 +301,7 @@ def close_gaps(bootstrap: Path) -> None:
     for owner, name, replacement in (
         (lambda_svc, "_throttle_response", name_throttling),
         (lambda_svc, "_execute_function_warm", name_errors),
+        (lambda_svc, "_fetch_code_from_s3", require_code),
         (lambda_svc, "_provided_runtime_code_dir", functools.partial(add_bootstrap, bootstrap)),
         (workers, "_worker_class_for", choose_worker),
         # Nested stacks look these two up there; what the outermost calls has names of its own.
