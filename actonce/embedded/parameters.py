@@ -25,9 +25,10 @@ def check(given: Mapping[str, str], templates: Sequence[nesting.Template]) -> No
         WrongUse: one is unknown, or its template does not allow its value; or the outermost reads
             from Parameter Store what is not given.
     """
-    for name, one in templates[0].parameters.items():
-        if str(one.get("Type")).startswith(_IS_STORED):
-            _check_stored(name, given.get(name, str(one.get("Default", ""))), given, templates[0])
+    for name, parameter in templates[0].parameters.items():
+        if str(parameter.get("Type")).startswith(_IS_STORED):
+            key = given.get(name, str(parameter.get("Default", "")))
+            _check_stored(name, key, given, templates[0])
     for name, value in given.items():
         if name.startswith(STORED):
             continue

@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from samtranslator.yaml_helper import yaml_parse
 
 from actonce.embedded import lifecycle, nesting, parameters, serving
 from actonce.embedded.lifecycle import State
@@ -73,7 +74,7 @@ def test_what_a_template_reads_from_parameter_store_is_wanted_by_its_name(tmp_pa
 
 def test_what_is_given_of_parameter_store_is_what_a_template_reads(stack: Stack) -> None:
     cloudformation = stack.aws.client("cloudformation")
-    name, plain = f"stored-{uuid.uuid4()}", nesting.yaml_parse(STORED)
+    name, plain = f"stored-{uuid.uuid4()}", yaml_parse(STORED)
     plain["Resources"] = {"Topic": {"Type": "AWS::SNS::Topic"}}
     parameters.store(stack.aws, {"ssm:/shop/price": "5", "Plain": "/shop/plain"})
     cloudformation.create_stack(StackName=name, TemplateBody=json.dumps(plain))
