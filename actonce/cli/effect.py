@@ -1,21 +1,25 @@
 """`actonce effect`: what is yours of it, tried."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
 
 from actonce.adopt.effect_check.bodies import body_from, sample_body
 from actonce.adopt.effect_check.checks import Trial
 from actonce.adopt.effect_check.finding import Finding, Settings, Status
 from actonce.adopt.effect_check.on_lambda import OnLambda
 from actonce.cli.options import Json, StackName, finite
+from actonce.stack.aws_errors import error_text
 from actonce.stack.embedded_folder import Paths, running
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.invoked_effect import client_config
 
 app = typer.Typer(
@@ -89,15 +93,16 @@ def check(
     if not yes:
         often = "The effect is performed for real, some 40 times"
         console.agree(f"{often}. Go on?", f"{often}, and nobody can be asked here: say --yes.")
-    function, timeout = _deployed(stack_name)
-    if body is None:
-        asked = sample_body(Path.cwd())
-    settings = Settings(asked, timeout, margin, 2 * margin, rejects, refuses, slows)
     found = []
-    for one in Trial(function, settings).run():
-        found.append(one)
-        if not json:
-            _print(one)
+    with _untriable():
+        function, timeout = _deployed(stack_name)
+        if body is None:
+            asked = sample_body(Path.cwd())
+        settings = Settings(asked, timeout, margin, 2 * margin, rejects, refuses, slows)
+        for one in Trial(function, settings).run():
+            found.append(one)
+            if not json:
+                _print(one)
     failed = [one for one in found if one.status is Status.FAILED]
     if json:
         console.print_json({"checks": [asdict(one) for one in found], "failed": len(failed)})
@@ -105,6 +110,23 @@ def check(
         _sum_up(found, failed)
     if failed:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _untriable() -> Iterator[None]:
+    """Have what is no answer of the effect end the command as wrong use."""
+    try:
+        yield
+    except ReadTimeoutError as error:
+        raise WrongUse(
+            "The effect cannot be tried: its function has not answered although its time-out is "
+            "over. Its process may still be starting; say the same again, on a less busy machine "
+            f"or with a smaller package. ({error_text(error)})"
+        ) from error
+    except (Failed, BotoCoreError, ClientError) as error:
+        if isinstance(error, WrongUse):
+            raise
+        raise WrongUse(f"The effect cannot be tried: {error_text(error)}") from error
 
 
 def _deployed(stack_name: str | None) -> tuple[OnLambda, int]:

@@ -14,6 +14,9 @@ from actonce.queues.depth import Pause
 
 T = TypeVar("T")
 
+STARTER_SECONDS = 30
+"""StarterFunction's time-out, as template.yaml has it."""
+
 _COLONS_OF_A_VERSION = 7
 """arn:partition:lambda:region:account:function:name:version"""
 
@@ -202,6 +205,7 @@ class Facts:
         effects: None if the stack names no table of its effects.
         pause: None if it is not paused.
         options: see `Stack.options`.
+        is_embedded: whether it is on the embedded AWS, whose own queue and starter are in a hurry.
     """
 
     stack: str
@@ -220,6 +224,13 @@ class Facts:
     alarms: Alarms | Unreadable
     now: datetime
     options: str = ""
+    is_embedded: bool = False
+
+    def seconds_of(self, starter: Function) -> int:
+        """The time-out that the starter has on AWS."""
+        if not self.is_embedded:
+            return starter.timeout
+        return self.number("StarterTimeoutSeconds") or STARTER_SECONDS
 
     def number(self, parameter: str) -> int:
         """A parameter's value; 0 if the stack's version does not have it."""

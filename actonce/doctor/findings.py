@@ -295,7 +295,7 @@ def concurrency(facts: Facts) -> Findings:
 
 
 def queue(facts: Facts) -> Findings:
-    """The requests queue is of the right type, and its key lets the starter receive."""
+    """The requests queue is of the right type, hides messages long enough, and can be read."""
     requests = existing(facts.requests)
     if requests is None:
         yield _stops(
@@ -319,14 +319,22 @@ def queue(facts: Facts) -> Findings:
             "nothing can be taken. Give the key as KmsKeyArn."
         )
     starter = existing(facts.starter)
-    is_theirs = bool(facts.parameters.get("RequestsQueueName"))  # the stack's own is the template's
-    short = starter is not None and requests.visibility < _BATCHES_IN_SIX * starter.timeout
-    if is_theirs and starter is not None and short:
-        yield _advice(
-            f"{requests.name} has a visibility timeout of {requests.visibility} s, less than six "
-            f"times the time-out of what it feeds ({starter.timeout} s): messages come again while "
-            f"they are at work. Set it to {_BATCHES_IN_SIX * starter.timeout} s or more."
-        )
+    is_hurried = facts.is_embedded and not facts.parameters.get("RequestsQueueName")
+    if starter is not None and not is_hurried:
+        seconds = facts.seconds_of(starter)
+        enough, visibility = _BATCHES_IN_SIX * seconds, requests.visibility
+        if visibility < seconds:
+            yield _stops(
+                f"{requests.name} has a visibility timeout of {visibility} s, less than the "
+                f"time-out of what it feeds ({seconds} s): AWS refuses to deploy such an event "
+                f"source mapping. Set it to {enough} s or more."
+            )
+        elif visibility < enough:
+            yield _advice(
+                f"{requests.name} has a visibility timeout of {visibility} s, less than six "
+                f"times the time-out of what it feeds ({seconds} s): messages come again while "
+                f"they are at work. Set it to {enough} s or more."
+            )
     if is_alias and key not in ("alias/aws/sqs", given):
         raise CannotCheck(
             f"{requests.name} is encrypted with {key}: see that it is KmsKeyArn's key"

@@ -51,6 +51,7 @@ def look(stack: Stack, now: datetime) -> Facts:
         alarms=_or_unreadable(lambda: _alarms(stack)),
         now=now,
         options=stack.options,
+        is_embedded=stack.aws.endpoint_url is not None,
     )
 
 

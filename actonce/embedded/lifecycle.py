@@ -117,6 +117,7 @@ def up(
             # If this is killed or fails, the next `up` deploys again, whatever it finds.
             serving.write(paths, replace(state, deployed=UNDER_WAY))
         try:
+            declared.store(Aws(state.endpoint_url), wanted)
             stack = _deploy(paths, state, values, nested, say)
         except BaseException:
             if is_new:
@@ -320,7 +321,7 @@ def _check(given: Mapping[str, str], templates: Sequence[nesting.Template], *, k
     try:
         declared.check(given, templates)
     except WrongUse as error:
-        if not kept:
+        if not (kept and given):
             raise
         raise WrongUse(
             f"{error} It was given to the last up, which is remembered: name with --parameter all "

@@ -12,9 +12,11 @@ import json
 import os
 import signal
 import sys
+import zipfile
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from ministack.core import lambda_runtime as workers
@@ -212,9 +214,55 @@ def _is_python(configuration: dict[str, Any]) -> bool:
     return str(configuration.get("Runtime")).startswith("python")
 
 
-def run_python_by_awss_own_client(class_for: Function, configuration: dict[str, Any]) -> Any:
+def require_code(fetch: Function, bucket: str, key: str, *arguments: Any, **named: Any) -> Any:
+    """Refuse a function whose package is not there; MiniStack's would answer as if it had run."""
+    code = fetch(bucket, key, *arguments, **named)
+    if code is None:
+        raise ValueError(
+            f"s3://{bucket}/{key} is not on the embedded AWS: let the function's CodeUri, or "
+            "Code, name a folder here"
+        )
+    return code
+
+
+_unpacks_once = ContextVar("unpacks_once", default=False)
+
+
+class NodeWorker(workers.Worker):  # type: ignore[misc]
+    """A process of a function in Node, whose package is unpacked once for all of them.
+
+    MiniStack unpacks it anew for each process, and removes the last one's first: with the SDK in
+    it, seconds that no time-out counts, and on a busy machine more than a caller waits.
+    """
+
+    def _spawn(self) -> None:
+        # Packages of layers are linked into the function's own, by links that end with the process.
+        before = _unpacks_once.set(not self.config.get("Layers"))
+        try:
+            super()._spawn()
+        finally:
+            _unpacks_once.reset(before)
+
+
+class Package(zipfile.ZipFile):
+    """A function's package, as a process of `NodeWorker` unpacks it."""
+
+    def extractall(self, path: Any = None, *arguments: Any, **named: Any) -> None:
+        """Unpack it, or link to where it is unpacked."""
+        if _unpacks_once.get():
+            blob = Path(str(self.filename)).read_bytes()
+            Path(path).rmdir()
+            Path(path).symlink_to(lambda_svc._docker_extracted_dir(blob, "code"))  # noqa: SLF001
+        else:
+            super().extractall(path, *arguments, **named)
+
+
+def choose_worker(class_for: Function, configuration: dict[str, Any]) -> Any:
     """Run functions in Python as custom runtimes; MiniStack's own names no error of theirs."""
-    return workers.ProvidedWorker if _is_python(configuration) else class_for(configuration)
+    if _is_python(configuration):
+        return workers.ProvidedWorker
+    worker = class_for(configuration)
+    return NodeWorker if worker is workers.Worker else worker
 
 
 def add_bootstrap(bootstrap: Path, unpack: Function, code: bytes) -> Any:
@@ -253,8 +301,9 @@ def close_gaps(bootstrap: Path) -> None:
     for owner, name, replacement in (
         (lambda_svc, "_throttle_response", name_throttling),
         (lambda_svc, "_execute_function_warm", name_errors),
+        (lambda_svc, "_fetch_code_from_s3", require_code),
         (lambda_svc, "_provided_runtime_code_dir", functools.partial(add_bootstrap, bootstrap)),
-        (workers, "_worker_class_for", run_python_by_awss_own_client),
+        (workers, "_worker_class_for", choose_worker),
         # Nested stacks look these two up there; what the outermost calls has names of its own.
         (engine, "_parse_template", expand_nested),
         (provisioners, "_update_resource", keep_attributes),
@@ -281,6 +330,7 @@ def close_gaps(bootstrap: Path) -> None:
         ("AWS::Lambda::EventSourceMapping", "update", take_numbers),
     ):
         handlers[kind][operation] = functools.partial(handler, handlers[kind][operation])
+    workers.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": Package})
     script = workers._NODEJS_WORKER_SCRIPT  # noqa: SLF001
     for error, message in (("err", "String(err.message || err)"), ("e", "e.message")):
         thrown = f"{json.dumps(_THROWN)}: [{error}.name, {message}, {error}.stack]"

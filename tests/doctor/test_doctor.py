@@ -4,11 +4,22 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from actonce.doctor.facts import Alarms, Effects, Facts, Feed, Function, Missing, Queue, Unreadable
+from actonce.doctor.facts import (
+    STARTER_SECONDS,
+    Alarms,
+    Effects,
+    Facts,
+    Feed,
+    Function,
+    Missing,
+    Queue,
+    Unreadable,
+)
 from actonce.doctor.findings import CHECKS, examine
 from actonce.messages.effect_store import OwnEffect
 from actonce.queues.depth import Pause
 from tests.support.snapshots import Snapshot
+from tests.support.template import load
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function"
@@ -83,6 +94,8 @@ OFF = replace(OURS, state="Disabled")
 LEDGER = said(Strategy="ledger")
 CONSUMER = replace(STARTER, variables={"FUNCTION_TIMEOUT_SECONDS": "30"})
 
+HURRIED = {"is_embedded": True, "starter": replace(STARTER, timeout=16)}
+
 UNREADABLE = Unreadable("GetIt was answered AccessDenied: no")
 
 FACTS: dict[str, dict[str, Any]] = {
@@ -121,7 +134,13 @@ FACTS: dict[str, dict[str, Any]] = {
     "SQS's own key": queue(key="alias/aws/sqs"),
     "a key's alias": queue(key="alias/own"),  # which key it names is not looked up
     "a short visibility time-out": queue(visibility=179) | said(RequestsQueueName="orders"),
-    "the stack's own visibility time-out": queue(visibility=18),
+    "too short a visibility time-out": queue(visibility=29),
+    "one as long as the time-out": queue(visibility=30),
+    "the embedded AWS's own": queue(visibility=18) | HURRIED,
+    "theirs there, too short on AWS": queue(visibility=29) | HURRIED | said(RequestsQueueName="o"),
+    "theirs there, with a longer consumer": queue(visibility=59)
+    | HURRIED
+    | said(RequestsQueueName="o", Strategy="ledger", StarterTimeoutSeconds="60"),
     "4 days in the queue": queue(retention=4 * DAY),
     "an hour in the queue": queue(retention=3600),
     "no redrive": queue(dead_letter_target=""),
@@ -206,3 +225,7 @@ def test_what_is_found_of_facts_is_as_reviewed(snapshot: Snapshot) -> None:
             lines += [f"    {unchecked.check} not checked: {unchecked.why}\n"]
     snapshot("doctor.txt", "".join(lines))
     assert found == set(CHECKS)
+
+
+def test_the_starters_time_out_on_aws_is_the_templates() -> None:
+    assert load()["Resources"]["StarterFunction"]["Properties"]["Timeout"] == STARTER_SECONDS

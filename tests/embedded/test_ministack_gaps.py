@@ -91,8 +91,8 @@ def test_an_execution_that_exists_already_has_another_error(stack: Stack) -> Non
 
 
 @contextmanager
-def created(stack: Stack, resource: dict[str, Any]) -> Iterator[str]:
-    """The status of a stack of this resource, when CloudFormation has made it or gone back."""
+def created(stack: Stack, resource: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What becomes of a stack of this resource: its status in the end, and the reasons."""
     cloudformation, name = stack.aws.client("cloudformation"), f"gap-{uuid.uuid4()}"
     template = {"Resources": {"Only": resource}}
     cloudformation.create_stack(StackName=name, TemplateBody=json.dumps(template))
@@ -102,9 +102,19 @@ def created(stack: Stack, resource: dict[str, Any]) -> Iterator[str]:
         return one["StackStatus"] if one["StackStatus"].endswith("COMPLETE") else ""
 
     try:
-        yield wait_until(ended)
+        status = wait_until(ended)
+        events = cloudformation.describe_stack_events(StackName=name)["StackEvents"]
+        yield status, " ".join(one.get("ResourceStatusReason", "") for one in events)
     finally:
         cloudformation.delete_stack(StackName=name)
+
+
+def test_a_package_that_is_not_there_is_refused_by_its_name(stack: Stack) -> None:
+    code = {"S3Bucket": "of-another-account", "S3Key": "shop.zip"}
+    function = {"Code": code, "Runtime": "python3.13", "Handler": "a.b", "Role": ROLE}
+    with created(stack, {"Type": "AWS::Lambda::Function", "Properties": function}) as (status, why):
+        assert status == "ROLLBACK_COMPLETE"
+        assert "s3://of-another-account/shop.zip is not on the embedded AWS" in why
 
 
 @pytest.mark.long
@@ -120,7 +130,7 @@ def test_alarm_of_two_metrics_is_refused(stack: Stack) -> None:
         "ComparisonOperator": "GreaterThanThreshold",
     }
     with (
-        created(stack, {"Type": "AWS::CloudWatch::Alarm", "Properties": alarm}) as status,
+        created(stack, {"Type": "AWS::CloudWatch::Alarm", "Properties": alarm}) as (status, _),
         open_gap("CloudFormation makes alarms of several metrics; local_stack may keep them"),
     ):
         assert status == "ROLLBACK_COMPLETE"

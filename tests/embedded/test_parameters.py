@@ -3,9 +3,11 @@
 import json
 import os
 import socket
+import uuid
 from pathlib import Path
 
 import pytest
+from samtranslator.yaml_helper import yaml_parse
 
 from actonce.embedded import lifecycle, nesting, parameters, serving
 from actonce.embedded.lifecycle import State
@@ -48,6 +50,48 @@ def test_a_wrong_parameter_is_told_with_the_template_that_it_is_meant_for() -> N
     ):
         with pytest.raises(WrongUse, match=said):
             lifecycle.check(paths, given)
+
+
+STORED = """
+Parameters:
+  Price: {Type: "AWS::SSM::Parameter::Value<String>", Default: /shop/price, AllowedValues: ["5"]}
+  Image: {Type: "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>", Default: IMAGE}
+  Plain: {Type: String, Default: /shop/plain}
+Resources: {}
+Outputs: {Price: {Value: !Ref Price}}
+""".replace("IMAGE", "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64")
+
+
+def test_what_a_template_reads_from_parameter_store_is_wanted_by_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "template.yaml"
+    file.write_text(STORED)
+    templates = [nesting.read(file)]
+    for given, said in (
+        ({}, r"Price is read from '/shop/price' .* --parameter ssm:/shop/price=VALUE"),
+        ({"Price": "/shop/new", "ssm:/shop/price": "5"}, "ssm:/shop/new=VALUE"),
+        ({"ssm:/shop/price": "5", "Image": "/shop/image"}, "Image is read from '/shop/image'"),
+        ({"ssm:/shop/price": "5", "Cost": "6"}, "no parameter 'Cost'"),
+    ):
+        with pytest.raises(WrongUse, match=said):
+            parameters.check(given, templates)
+    parameters.check({"ssm:/shop/price": "5"}, templates)
+    parameters.check({"ssm:/shop/new": "5", "Price": "/shop/new"}, templates)
+
+
+def test_what_is_given_of_parameter_store_is_what_a_template_reads(stack: Stack) -> None:
+    cloudformation = stack.aws.client("cloudformation")
+    name, plain = f"stored-{uuid.uuid4()}", yaml_parse(STORED)
+    plain["Resources"] = {"Topic": {"Type": "AWS::SNS::Topic"}}
+    parameters.store(stack.aws, {"ssm:/shop/price": "5", "Plain": "/shop/plain"})
+    cloudformation.create_stack(StackName=name, TemplateBody=json.dumps(plain))
+    try:
+        cloudformation.get_waiter("stack_create_complete").wait(
+            StackName=name, WaiterConfig={"Delay": 1}
+        )
+        (made,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
+        assert [one["OutputValue"] for one in made["Outputs"]] == ["5"]
+    finally:
+        cloudformation.delete_stack(StackName=name)
 
 
 def test_nothing_is_stopped_or_deployed_for_what_cannot_be(

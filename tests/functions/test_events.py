@@ -52,6 +52,13 @@ def test_every_event_file_has_a_case_and_every_case_a_file_and_a_row_in_the_read
     assert [name for name in names if f"`{name}`" not in readme] == []
 
 
+def test_each_envelope_is_read_as_the_page_on_message_ids_says() -> None:
+    page = (EVENTS.parent / "docs" / "message-id.md").read_text(encoding="utf-8")
+    given = [value for case in STARTER_CASES for value in case.parameters.values()]
+    assert [value for value in given if f"`{value}`" not in page] == []
+    assert given
+
+
 def test_starter_events_have_the_shape_of_aws() -> None:
     generate = ["local", "generate-event", "sqs", "receive-message"]
     of_sam = subprocess.run(
@@ -76,7 +83,11 @@ def test_starter_events_have_the_shape_of_aws() -> None:
 
 
 @pytest.mark.parametrize("case", STARTER_CASES, ids=str)
-def test_a_starter_event_ends_as_documented(case: StarterCase, aws: MotoAws) -> None:
+def test_a_starter_event_ends_as_documented(
+    case: StarterCase, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in case.parameters.items():
+        monkeypatch.setenv(name, value)
     if case.fingerprint_row:
         row = read_event(case.fingerprint_row)
         aws.dynamodb.put_item(TableName=aws.fingerprints_table, Item=row)

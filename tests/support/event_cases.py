@@ -1,7 +1,8 @@
 """What each event of events/ does to a fresh stack; events/README.md says it to people."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ class StarterCase:
         suppressed: how many of its records only found an execution.
         refused: the reasons in UnstartedQueue, sorted.
         fingerprint_row: the item, in events/rows/, that must be in the Fingerprints table before.
+        parameters: the stack's, of where the id and the content are.
     """
 
     event: str
@@ -31,6 +33,7 @@ class StarterCase:
     suppressed: int = 0
     refused: tuple[str, ...] = ()
     fingerprint_row: str | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.event
@@ -51,6 +54,38 @@ STARTER_CASES = [
     StarterCase("odd_ids", started=9),
     StarterCase("fifo_groups", started=4),
     StarterCase("integer_id", started=1, refused=("conflict",)),
+    StarterCase(
+        "sns",
+        started=1,
+        suppressed=1,
+        parameters={
+            "MESSAGE_ID_FROM": "body:MessageAttributes.request_id.Value",
+            "CONTENT_FROM": "Message",
+        },
+    ),
+    StarterCase(
+        "sns_raw",
+        started=1,
+        suppressed=1,
+        parameters={"MESSAGE_ID_FROM": "attribute:request_id"},
+    ),
+    StarterCase(
+        "s3",
+        started=1,
+        suppressed=1,
+        refused=("no_message_id",),
+        parameters={
+            "MESSAGE_ID_FROM": "body:join(',', Records[].join('/', "
+            "[s3.bucket.name, s3.object.key, s3.object.sequencer]))",
+            "CONTENT_FROM": "Records[].s3.object",
+        },
+    ),
+    StarterCase(
+        "eventbridge",
+        started=1,
+        suppressed=1,
+        parameters={"MESSAGE_ID_FROM": "body:detail.request_id", "CONTENT_FROM": "detail"},
+    ),
 ]
 
 DUPLICATES = ["duplicate_sent_again", "duplicate_delivered_again"]
