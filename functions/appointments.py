@@ -30,7 +30,7 @@ DEFAULT_PRACTICE = "main"
 BOOK_KEY = "#book"
 MAX_PRACTICE_CHARACTERS = 200
 
-logger = Logger(json_serializer=log_line)
+logger = Logger(json_serializer=log_line, use_rfc3339=True)
 
 
 def book_key(practice: str) -> dict[str, Any]:

@@ -64,7 +64,7 @@ RESERVED_SECONDS: Final = 90.0
 _ENDED_EXPORT: Final = re.compile(r"until-(\d\d-\d\d)/AWSDynamoDB/[^/]+/manifest-summary\.json$")
 _CODE: Final = frozenset({"code/audit.py", "code/pipeline.zip"})
 
-logger = Logger(json_serializer=log_line)
+logger = Logger(json_serializer=log_line, use_rfc3339=True)
 
 
 class TooManyExecutions(Exception):

@@ -90,8 +90,8 @@ def demo(
 
     Brings the embedded AWS up if it is not, sends some requests more than once, waits until all has
     come to rest, and counts what the queues, tables and execution histories say. Then collects the
-    records of the run and audits them: a second, independent count. Exit status 1 if a message was
-    acted on twice or lost, or if the two counts differ.
+    records of the run and audits them: a second, independent count. That takes about a minute. Exit
+    status 1 if a message was acted on twice or lost, or if the two counts differ.
 
     It starts from empty queues, tables and histories. An embedded AWS that a demo has brought up is
     thrown away for that, with what was sent to it; over any other it refuses to run.

@@ -77,7 +77,8 @@ def check(
 
     docs/your-own-effect.md has the contract. The effect is performed for real, some 40 times, under
     ids that begin with actonce-check-; its processes are killed in the call and before they answer.
-    What it calls has to be a test's.
+    What it calls has to be a test's. It takes half a minute, and more the longer the function's
+    time-out is.
 
     Exit status: 0, all that was tried is kept; 1, something is not; 2, it cannot be tried.
 

@@ -41,10 +41,10 @@ def up(
 ) -> None:
     """Bring up the embedded AWS with the stack on it.
 
-    The stack is deployed by sam build and sam deploy. Harmless when it is up: a changed source or
-    parameter is deployed, and nothing else happens. What cannot be deployed leaves what ran; a
-    parameter's name and value are looked at before anything is stopped. It keeps its port. Its data
-    live until `actonce down`.
+    The stack is deployed by sam build and sam deploy, in up to a minute. Harmless when it is up: a
+    changed source or parameter is deployed, and nothing else happens. What cannot be deployed
+    leaves what ran; a parameter's name and value are looked at before anything is stopped. It keeps
+    its port. Its data live until `actonce down`.
 
     It says if a parameter changed the function and no version of it was published, and if the next
     deployment would delete the version that is called.

@@ -6,6 +6,7 @@ the embedded AWS.
 """
 
 import json
+import platform
 import shlex
 import subprocess
 import sys
@@ -114,7 +115,10 @@ def with_variables(
         endpoint_url: of the embedded AWS, as a container reaches it.
     """
     template = yaml.safe_load(built)
+    # Nor does an image for another processor than this machine's start everywhere.
+    processor = "arm64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
     template["Parameters"]["PythonRuntime"]["Default"] = f"python3.{sys.version_info.minor}"
+    template["Parameters"]["Architecture"]["Default"] = processor
     for name, values in variables.items():
         properties = template["Resources"][name]["Properties"]
         given = {**values, "AWS_ENDPOINT_URL": endpoint_url}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LARGEST_BATCH = 10
 """Records handled side by side; template.yaml allows no larger batch."""
 
-logger = Logger(json_serializer=log_line)
+logger = Logger(json_serializer=log_line, use_rfc3339=True)
 metrics = Metrics()
 
 

@@ -3,6 +3,7 @@
 tests/embedded/test_in_containers.py has the rest.
 """
 
+import platform
 import socket
 import threading
 
@@ -17,6 +18,7 @@ from actonce.terminal.errors import Failed
 BUILT = """\
 Parameters:
   PythonRuntime: {Type: String, Default: python3.99}
+  Architecture: {Type: String, Default: vax}
 Resources:
   StarterFunction:
     Type: AWS::Serverless::Function
@@ -70,6 +72,9 @@ def test_a_container_is_told_the_deployed_names_and_where_aws_is() -> None:
     assert told["AppointmentsFunction"]["Environment"]["Variables"] == endpoint
     assert told["StarterFunction"]["CodeUri"] == "StarterFunction"
     assert template["Parameters"]["PythonRuntime"]["Default"] != "python3.99"
+    # An image for another processor than this one's may not start.
+    host = "arm64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
+    assert template["Parameters"]["Architecture"]["Default"] == host
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import os
+import re
 import sys
 import time
 import uuid
@@ -34,6 +35,9 @@ KEPT = SUBSCRIPTION["Properties"]["FilterPattern"]
 """Which lines are kept as records."""
 
 
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d)")
+
+
 class Handled:
     """What a batch came to: the answer, and what Lambda collects from standard output.
 
@@ -46,6 +50,8 @@ class Handled:
         self.text = text
         lines = [json.loads(line) for line in text.splitlines()]
         deliveries = [line for line in lines if line.get("stream") == "deliveries"]
+        # Lambda's JSON log format takes a line's level only beside a time in RFC 3339.
+        assert all(_RFC_3339.fullmatch(line["timestamp"]) for line in lines if "level" in line)
         kept = [line for line in text.splitlines() if lets_through(KEPT, line)]
         assert [json.loads(line) for line in kept] == deliveries
         self.ends = {line["sqs_message_id"]: line["end"] for line in deliveries}

@@ -28,6 +28,7 @@ DOCS = PROJECT / "docs"
 PAGES = [
     *DOCS.rglob("*.md"),
     *PROJECT.glob("*.md"),
+    *PROJECT.glob(".github/*.md"),
     PROJECT / "events" / "README.md",
     PROJECT / "lab" / "bench" / "README.md",
 ]

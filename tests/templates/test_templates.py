@@ -10,6 +10,7 @@ import boto3
 import pytest
 
 import consumer
+from actonce.adopt.project.nested_template import nested_template
 from actonce.stack.stack_files import version, version_of
 from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
 from actonce_core.batch import LARGEST_BATCH
@@ -453,7 +454,43 @@ def test_no_outage_of_a_day_is_received_away_and_each_delivery_is_answered_for(f
     assert event["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert "FilterCriteria" not in event  # Lambda deletes what a filter does not match
     assert event["BatchSize"] == LARGEST_BATCH  # it is handled side by side
-    assert event["ScalingConfig"] == {"MaximumConcurrency": {"Ref": "MaximumConcurrency"}}
+    assert event["MetricsConfig"] == {"Metrics": ["EventCount"]}
+
+
+@by_file(*SAMS)
+@pytest.mark.parametrize(
+    ("parameters", "scaling"),
+    [
+        ({}, {"ScalingConfig": {"MaximumConcurrency": "10"}}),
+        (
+            {"MaximumPollers": "20"},
+            {"ProvisionedPollerConfig": {"MinimumPollers": "2", "MaximumPollers": "20"}},
+        ),
+    ],
+)
+def test_batches_are_bounded_by_a_concurrency_or_by_pollers_for_lambda_takes_not_both(
+    file: Path, parameters: dict[str, str], scaling: dict[str, Any]
+) -> None:
+    template = load(file)
+    functions = of_type(resolved(template, **parameters), "AWS::Serverless::Function").values()
+    (event,) = (
+        event["Properties"]
+        for one in functions
+        for event in one["Properties"].get("Events", {}).values()
+    )
+    kinds = ("ScalingConfig", "ProvisionedPollerConfig")
+    assert {kind: event[kind] for kind in kinds if kind in event} == scaling
+    # Lambda's own bounds; 0 is none.
+    bounds = {
+        name: (one["MinValue"], one["MaxValue"])
+        for name in ("MaximumConcurrency", "MinimumPollers", "MaximumPollers")
+        for one in [template["Parameters"][name]]
+    }
+    assert bounds == {
+        "MaximumConcurrency": (2, 1000),
+        "MinimumPollers": (2, 200),
+        "MaximumPollers": (0, 2000),
+    }
 
 
 def test_a_delivery_comes_back_after_six_time_outs_and_a_straggler_outlasts_a_cold_start() -> None:
@@ -519,6 +556,33 @@ def test_whatever_changes_the_effect_publishes_a_version_and_the_earlier_ones_st
     assert named == by_parameters
     # SAM makes the version's DeletionPolicy Retain by itself.
     assert effect["UpdateReplacePolicy"] == "Retain"
+
+
+def functions_of(file: Path) -> dict[str, dict[str, Any]]:
+    """A template's functions, each with what it has from the Globals."""
+    template = load(file)
+    common = template.get("Globals", {}).get("Function", {})
+    return {
+        name: common | resource["Properties"]
+        for name, resource in template["Resources"].items()
+        if resource["Type"].endswith("::Function")
+    }
+
+
+@by_file(*SAMS, PLAIN[2])
+def test_one_parameter_says_for_which_processor_functions_and_layer_are(file: Path) -> None:
+    parameter = load(file)["Parameters"]["Architecture"]
+    assert (parameter["Default"], parameter["AllowedValues"]) == ("arm64", ["arm64", "x86_64"])
+    for function in functions_of(file).values():
+        assert function["Architectures"] == [{"Ref": "Architecture"}]
+    for layer in re.findall(r"Layers: (.*)", nested_template(file.read_text())):
+        assert "powertools/python/${Architecture}/${PythonRuntime}/" in layer
+
+
+@by_file(*SAMS, PLAIN[2])
+def test_what_lambda_writes_beside_our_lines_is_json_too(file: Path) -> None:
+    for function in functions_of(file).values():
+        assert function["LoggingConfig"]["LogFormat"] == "JSON"
 
 
 def test_functions_are_traced_and_malloc_is_told_what_the_memory_was_measured_with() -> None:
