@@ -39,7 +39,7 @@ _PIP_SETTINGS = {
 """What a person has told pip, and uv has to be told as well."""
 
 
-class Cannot(Exception):
+class InstallError(Exception):
     """It cannot be installed; the sentence says what, where and what to do."""
 
     def __init__(self, sentence: str, status: int = 2) -> None:
@@ -51,7 +51,7 @@ def install(kind: str) -> None:
     """Make the environment, unless what this kind needs is there.
 
     Raises:
-        Cannot: with one readable sentence.
+        InstallError: with one readable sentence.
     """
     _check_python()
     if _is_installed(kind):
@@ -76,12 +76,12 @@ def _say(text: str) -> None:
 def _check_python() -> None:
     if sys.version_info < (3, 11):  # noqa: UP036 - this is who tells
         found = ".".join(map(str, sys.version_info[:3]))
-        raise Cannot(
+        raise InstallError(
             f"Python 3.11 or newer is needed, and {sys.executable} is {found}: "
             "name another, such as make PYTHON=python3.12 demo."
         )
     if sys.platform == "win32":
-        raise Cannot("Windows is not supported: use WSL, Linux or macOS.")
+        raise InstallError("Windows is not supported: use WSL, Linux or macOS.")
 
 
 def _marker(kind: str) -> Path:
@@ -105,7 +105,9 @@ def _is_installed(kind: str) -> bool:
 
 def _make_venv() -> None:
     if VENV.is_symlink():
-        raise Cannot(f"{VENV} leads to {VENV.resolve()}, which would be emptied: remove the link.")
+        raise InstallError(
+            f"{VENV} leads to {VENV.resolve()}, which would be emptied: remove the link."
+        )
     # Whatever was there goes with its markers: one that came with a copied clone runs that code.
     answer = _run([sys.executable, "-m", "venv", "--clear", str(VENV)])
     if answer.returncode != 0:
@@ -113,7 +115,7 @@ def _make_venv() -> None:
         said = answer.stderr + answer.stdout
         if "ensurepip" in said or "No module named venv" in said:
             version = f"{sys.version_info.major}.{sys.version_info.minor}"
-            raise Cannot(
+            raise InstallError(
                 f"{sys.executable} has no module venv with pip: install it (Debian, Ubuntu: "
                 f"apt-get install python{version}-venv)."
             )
@@ -199,10 +201,10 @@ def _run(
     )
 
 
-def _failed(what: str, said: str) -> Cannot:
+def _failed(what: str, said: str) -> InstallError:
     """The sentence for what an installer said."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return Cannot(
+    return InstallError(
         f"Could not {what}: {' '.join(lines[-3:])[:600] or 'nothing was said'} Behind a proxy set "
         "HTTPS_PROXY; for an index of your own, pip config set global.index-url URL.",
         status=1,
@@ -216,7 +218,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         install(arguments[0])
-    except Cannot as error:
+    except InstallError as error:
         _say(f"install: {error}")
         return error.status
     except OSError as error:

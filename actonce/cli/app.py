@@ -39,7 +39,7 @@ class Command:
         """The command.
 
         Raises:
-            WrongUse: its extra is not installed.
+            UsageError: its extra is not installed.
         """
         if self.extra is not None:
             from actonce.stack import extras  # noqa: PLC0415 - for those alone that have one
@@ -211,7 +211,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        told = _told_of(error)
+        told = _describe_error(error)
         if told is None:
             raise
         from actonce.terminal import output  # noqa: PLC0415 - most of a list of commands' time
@@ -223,7 +223,7 @@ def main() -> None:
         sys.exit(error.exit_status if isinstance(error, Failed) else status)
 
 
-def _told_of(error: Exception) -> str | None:
+def _describe_error(error: Exception) -> str | None:
     """What to say of an error that is no bug; None: it may be one."""
     if isinstance(error, Failed):
         return str(error)
@@ -242,7 +242,7 @@ def _told_of(error: Exception) -> str | None:
         return f"{error.filename} cannot be used: {error.strerror}. Name another, or mend it."
     from actonce.stack import aws_errors  # noqa: PLC0415 - as above
 
-    return aws_errors.told_of(error)
+    return aws_errors.describe_error(error)
 
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})

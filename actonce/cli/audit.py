@@ -10,17 +10,17 @@ from typing import Annotated, Any, Literal
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.cli.options import Json, of_aws
+from actonce.cli.options import Json, aws_options
 from actonce.records import audit_package
 from actonce.records.audit_listing import COUNTED, NUMBERS, message_ids
 from actonce.records.audit_summary import read_summary
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.extras import require
 from actonce.stack.target import find_aws, find_stack
 from actonce.terminal import output as console
 from actonce.terminal.days import HELP as DAY_HELP
 from actonce.terminal.days import span_named
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce.terminal.visible import give_up_output
 from actonce.terminal.words import pluralize
@@ -150,7 +150,7 @@ def audit(
             page = put_page(spark, summary, request.out)
             spark.stop()
     except CannotAudit as error:
-        raise WrongUse(str(error)) from error
+        raise UsageError(str(error)) from error
     except Exception as error:
         # A traceback would end with the status of an alarm.
         reason = str(error).split("\n", 1)[0]
@@ -179,7 +179,7 @@ def _attributes_of_stack(records: str) -> Attributes | None:
     try:
         found = Attributes.of_output(find_stack().effects_attributes or "")
         return found if found.time else None
-    except (Failed, WrongUse, BotoCoreError, ClientError):
+    except (Failed, UsageError, BotoCoreError, ClientError):
         return None  # the audit names what it could not read
 
 
@@ -236,7 +236,7 @@ def _print(summary: dict[str, Any], page: str) -> None:
     console.out.print(page, style="dim", markup=False)
 
 
-@of_aws()
+@aws_options()
 def page(
     results: Annotated[
         str,
@@ -246,7 +246,7 @@ def page(
         Path, typer.Option(metavar="FILE", help="Where to put the page.", dir_okay=False)
     ] = Path(_PAGE),
     *,
-    at: Chosen,
+    at: TargetOptions,
 ) -> None:
     """Draw the page of an audit that ran elsewhere.
 
@@ -265,18 +265,18 @@ def page(
     except ValueError as error:
         raise Failed(f"The page of {results} cannot be drawn: {error}") from error
     except OSError as error:
-        raise WrongUse(f"{to} cannot be written: {error.strerror}.") from error
+        raise UsageError(f"{to} cannot be written: {error.strerror}.") from error
     console.out.print(summary["sentence"], markup=False)
     console.out.print(str(to), style="dim", markup=False)
 
 
-@of_aws(asks=True)
+@aws_options(asks=True)
 def package(
     to: Annotated[
         str, typer.Option(metavar="DIR", help="Where to put it: a folder, or s3://bucket/prefix/.")
     ] = "audit-package",
     *,
-    at: Chosen,
+    at: TargetOptions,
     json: Json = False,
 ) -> None:
     """Pack the audit for spark-submit and EMR Serverless.

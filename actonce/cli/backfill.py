@@ -10,7 +10,7 @@ import typer
 
 from actonce.cli.options import Json
 from actonce.terminal import output as console
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce.terminal.files import sync_folder
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ def backfill(
 
     started = time.monotonic()
     if to is None and "://" in archive:
-        raise WrongUse("An archive that is a URI needs --to DIR.")
+        raise UsageError("An archive that is a URI needs --to DIR.")
     folder = to or Path(f"{Path(archive).absolute()}.backfill")
     try:
         with ended_together():
             selection = Selection.of_options(message_id, leave_out)
             counts = plan.make(session, archive, selection, folder, sync_folder)
     except (WrongRequest, CannotAudit) as error:
-        raise WrongUse(str(error)) from error
+        raise UsageError(str(error)) from error
     except BackfillFailed as error:
         raise Failed(str(error)) from error
     seconds = round(time.monotonic() - started, 3)

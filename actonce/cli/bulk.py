@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic
 import typer
 
 from actonce.cli import tables
-from actonce.cli.options import Decorator, Json, Yes, finite, gathered
+from actonce.cli.options import Decorator, Json, Yes, finite, group_options
 from actonce.messages.filters import (
     E,
     Entry,
@@ -20,16 +20,16 @@ from actonce.messages.filters import (
     age,
     group_entries,
     read_moment,
-    reason_in_words,
+    reason_label,
 )
 from actonce.operate.bulk import Bulk
 from actonce.queues.scan import QueueReader, held_by_another
 from actonce.stack.clients import Stack
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
-from actonce.terminal.error_names import in_words, name_of
-from actonce.terminal.errors import Failed, Interrupted, WrongUse
+from actonce.terminal.error_names import error_label, name_of
+from actonce.terminal.errors import Failed, Interrupted, UsageError
 from actonce.terminal.visible import visible_whole
 from actonce.terminal.words import pluralize
 
@@ -124,7 +124,7 @@ class BulkOptions:
     json: bool = False
     letter: str | None = None
 
-    def stack(self, at: Chosen, named: object) -> Stack:
+    def stack(self, at: TargetOptions, named: object) -> Stack:
         """The stack to act on.
 
         A command with --all asks when it has shown what it would act on, and not here as well.
@@ -134,20 +134,22 @@ class BulkOptions:
             named: the entries that the command line names; empty for none.
 
         Raises:
-            WrongUse: entries and --all are given, or neither; or an option for --all with a named
+            UsageError: entries and --all are given, or neither; or an option for --all with a named
                 entry; or --json and a question, before which nothing would be shown.
         """
         if bool(named) == self.every:
-            raise WrongUse("Name an ID, as list shows it, or say --all; not both.")
+            raise UsageError("Name an ID, as list shows it, or say --all; not both.")
         if named and self.is_narrowed:
-            raise WrongUse(
+            raise UsageError(
                 "--rate, and what narrows --all, such as --reason and --limit, go with --all only: "
                 "leave them out, or name no ID."
             )
         if self.letter is not None and (self.every or self.dry_run):
-            raise WrongUse("--letter names the dead letter of one ID, without --all or --dry-run.")
+            raise UsageError(
+                "--letter names the dead letter of one ID, without --all or --dry-run."
+            )
         if self.every and self.json and not (self.yes or self.dry_run):
-            raise WrongUse("--json shows nothing before it acts: say --yes, or --dry-run.")
+            raise UsageError("--json shows nothing before it acts: say --yes, or --dry-run.")
         return find_stack(replace(at, yes=self.yes), changes=not (self.every or self.dry_run))
 
 
@@ -183,13 +185,13 @@ def bulk_options(
         before: str | None, limit: int | None, match: str | None, **said: Any
     ) -> BulkOptions:
         if match == "":
-            raise WrongUse(
+            raise UsageError(
                 "An empty --match leaves nothing out: is a variable of your shell unset?"
             )
         told = {name: said.pop(name) for name in kinds}
         kind = {name: value for name, value in told.items() if value is not None}
         if kind.get("reason", reasons[0]) not in reasons:
-            raise WrongUse(
+            raise UsageError(
                 f"There is no reason {kind['reason']!r}; there are {', '.join(reasons)}."
             )
         if "error" in kind:
@@ -199,7 +201,7 @@ def bulk_options(
         is_narrowed = any(one is not None for one in narrowed)
         return BulkOptions(EntryFilter(kind, at, match, limit), is_narrowed, **said)
 
-    return gathered("how", options, options_given)
+    return group_options("how", options, options_given)
 
 
 def read(
@@ -287,7 +289,7 @@ def _is_confirmed(
     """Show what would be acted on, and ask; False for a dry run.
 
     Raises:
-        WrongUse: there is no terminal to ask at.
+        UsageError: there is no terminal to ask at.
         Failed: the answer was no.
     """
     entries = listing.entries
@@ -365,7 +367,7 @@ def _print_groups(entries: Sequence[Entry]) -> None:
         (
             str(group.count),
             *(
-                _short(reason_in_words(value) if name == "reason" else in_words(value))
+                _short(reason_label(value) if name == "reason" else error_label(value))
                 for name, value in group.kind.items()
             ),
             age(group.oldest, now),

@@ -9,20 +9,20 @@ import typer
 
 from actonce.cli import tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
-from actonce.cli.options import Json, of_a_stack
+from actonce.cli.options import Json, stack_options
 from actonce.records.collect import STREAMS, CollectRequest, CollectResult
 from actonce.records.collect import collect as collect_streams
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.days import HELP as DAY_HELP
 from actonce.terminal.days import span_named
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 
 MAX_DAYS = 366
 
 
-@of_a_stack()
+@stack_options()
 @of_own_effects(shown=False)
 def collect(
     to: Annotated[
@@ -41,7 +41,7 @@ def collect(
     ] = None,
     *,
     own: EffectsPlace,
-    at: Chosen,
+    at: TargetOptions,
     json: Json = False,
 ) -> None:
     """Write the records of a day, for actonce audit.
@@ -88,16 +88,16 @@ def _print(collected: CollectResult) -> None:
 def _streams(names: list[str] | None) -> frozenset[str]:
     for name in names or ():
         if name not in STREAMS:
-            raise WrongUse(f"There is no stream {name!r}; there are {', '.join(STREAMS)}.")
+            raise UsageError(f"There is no stream {name!r}; there are {', '.join(STREAMS)}.")
     return frozenset(names or STREAMS)
 
 
 def _days(day: str | None, first: str | None, last: str | None) -> list[date]:
     span = span_named(day, first, last)
     if span is None:
-        raise WrongUse("Name the days: either --day DAY, or --from DAY and --until DAY.")
+        raise UsageError("Name the days: either --day DAY, or --from DAY and --until DAY.")
     begin, end = span
     number = (end - begin).days + 1
     if number > MAX_DAYS:
-        raise WrongUse(f"These are {number} days; collect at most {MAX_DAYS} at a time.")
+        raise UsageError(f"These are {number} days; collect at most {MAX_DAYS} at a time.")
     return [begin + timedelta(days=index) for index in range(number)]

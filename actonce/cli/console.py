@@ -7,17 +7,17 @@ from typing import Annotated
 import typer
 
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
-from actonce.cli.options import of_a_stack
+from actonce.cli.options import stack_options
 from actonce.console.app import app
 from actonce.console.context import Context
 from actonce.console.server import open_in_browser, serve
 from actonce.records.audit_summary import of_demo
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as terminal
 
 
-@of_a_stack(asks=True)
+@stack_options(asks=True)
 @of_own_effects(shown=True)
 def console(
     port: Annotated[
@@ -34,7 +34,7 @@ def console(
         bool, typer.Option("--no-browser", help="Print the address, and open nothing.")
     ] = False,
     own: EffectsPlace,
-    at: Chosen,
+    at: TargetOptions,
 ) -> None:
     """Look at messages, and decide, in the browser.
 

@@ -8,7 +8,7 @@ import typer
 from actonce.cli import bulk, tables
 from actonce.cli.bulk import BulkOptions, EntryFormat, bulk_options
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
-from actonce.cli.options import Json, check_id, explaining, of_a_stack
+from actonce.cli.options import Json, check_id, stack_options, with_glossary
 from actonce.cli.where import print_summary
 from actonce.messages import history
 from actonce.messages.arguments import command_to_decide
@@ -21,7 +21,7 @@ from actonce.messages.dead_letters import (
     is_of_last,
     list_dead_letters,
 )
-from actonce.messages.filters import Listing, reason_in_words
+from actonce.messages.filters import Listing, reason_label
 from actonce.messages.states import BROKEN_OFF
 from actonce.messages.story import UnstartedScan, read_story
 from actonce.messages.summary import summarize
@@ -30,11 +30,11 @@ from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.results import ANOTHER_SINCE
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
-from actonce.terminal.error_names import in_words
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.error_names import error_label
+from actonce.terminal.errors import Failed, UsageError
 
 app = typer.Typer(
     help="Look at what waits for a decision, and decide.\n\n"
@@ -70,19 +70,19 @@ _LETTERS: EntryFormat[DeadLetter] = EntryFormat(
     row=lambda one: (
         one.message_id,
         one.letter,
-        reason_in_words(one.kind["reason"]),
+        reason_label(one.kind["reason"]),
         one.posted_at,
-        ": ".join(filter(None, [in_words(one.error), history.short_cause(one.cause)])),
+        ": ".join(filter(None, [error_label(one.error), history.short_cause(one.cause)])),
     ),
     as_json=DeadLetter.as_json,
 )
 
 
 @app.command("list")
-@of_a_stack()
+@stack_options()
 @bulk_options(REASONS, _TEXTS, errors=True)
-@explaining(EXPLANATIONS)
-def list_(*, how: BulkOptions, at: Chosen) -> None:
+@with_glossary(EXPLANATIONS)
+def list_(*, how: BulkOptions, at: TargetOptions) -> None:
     """List what waits for a decision, the longest first.
 
     ActOnce posts a dead letter for a message that it cannot finish alone, and waits 14 days at most
@@ -101,7 +101,7 @@ def list_(*, how: BulkOptions, at: Chosen) -> None:
     for state, number in listing.ended.items():
         if not how.json:
             console.say(
-                f"Not listed, for nothing of it waits: {number:,} {reason_in_words(state)}. See "
+                f"Not listed, for nothing of it waits: {number:,} {reason_label(state)}. See "
                 f"actonce dead-letters list --reason {state}{stack.options}"
             )
     if listing.entries and not how.json:
@@ -111,13 +111,13 @@ def list_(*, how: BulkOptions, at: Chosen) -> None:
 
 
 @app.command()
-@of_a_stack()
+@stack_options()
 @of_own_effects(shown=True)
 def show(
     message_id: MessageId,
     *,
     own: EffectsPlace,
-    at: Chosen,
+    at: TargetOptions,
     json: Json = False,
 ) -> None:
     """Show one dead letter whole, and what to do.
@@ -152,7 +152,7 @@ def show(
         console.print_json(whole | {"summary": summary.as_json()})
         return
     fields = {name: value for name, value in whole.items() if name != "message"}
-    told = {"reason": reason_in_words(letter.reason), "error": in_words(letter.error)}
+    told = {"reason": reason_label(letter.reason), "error": error_label(letter.error)}
     told |= {"cause": history.short_cause(letter.cause, 1000)}
     tables.print_fields(fields | told)
     if message is None:
@@ -173,9 +173,11 @@ def show(
 
 
 @app.command()
-@of_a_stack()
+@stack_options()
 @_options_to_decide
-def retry(*, message_id: OneOrAll = None, how: BulkOptions, note: Note = "", at: Chosen) -> None:
+def retry(
+    *, message_id: OneOrAll = None, how: BulkOptions, note: Note = "", at: TargetOptions
+) -> None:
     """Have ActOnce try again; in doubt it looks first.
 
     Where nobody knows whether the effect happened, ActOnce looks it up before it performs it. Where
@@ -197,9 +199,11 @@ def retry(*, message_id: OneOrAll = None, how: BulkOptions, note: Note = "", at:
 
 
 @app.command()
-@of_a_stack()
+@stack_options()
 @_options_to_decide
-def perform(*, message_id: OneOrAll = None, note: Told, how: BulkOptions, at: Chosen) -> None:
+def perform(
+    *, message_id: OneOrAll = None, note: Told, how: BulkOptions, at: TargetOptions
+) -> None:
     """Have ActOnce perform what you know did not happen.
 
     ActOnce takes your word and looks nothing up. So look yourself first, at the provider or in its
@@ -217,9 +221,11 @@ def perform(*, message_id: OneOrAll = None, note: Told, how: BulkOptions, at: Ch
 
 
 @app.command()
-@of_a_stack()
+@stack_options()
 @_options_to_decide
-def resolve(*, message_id: OneOrAll = None, note: Note, how: BulkOptions, at: Chosen) -> None:
+def resolve(
+    *, message_id: OneOrAll = None, note: Note, how: BulkOptions, at: TargetOptions
+) -> None:
     """Close it as done: it happened, or you did it by hand.
 
     For --all see actonce dead-letters retry --help.
@@ -234,9 +240,9 @@ def resolve(*, message_id: OneOrAll = None, note: Note, how: BulkOptions, at: Ch
 
 
 @app.command()
-@of_a_stack()
+@stack_options()
 @_options_to_decide
-def reject(*, message_id: OneOrAll = None, note: Note, how: BulkOptions, at: Chosen) -> None:
+def reject(*, message_id: OneOrAll = None, note: Note, how: BulkOptions, at: TargetOptions) -> None:
     """Close it as rejected: it shall not be done.
 
     For --all see actonce dead-letters retry --help.
@@ -251,10 +257,10 @@ def reject(*, message_id: OneOrAll = None, note: Note, how: BulkOptions, at: Cho
 
 
 def _decide(
-    message_id: str | None, decision: Decision, note: str, at: Chosen, how: BulkOptions
+    message_id: str | None, decision: Decision, note: str, at: TargetOptions, how: BulkOptions
 ) -> None:
     if decision != "retry" and not note.strip():
-        raise WrongUse("The note is empty: say why, for whoever reads the history.")
+        raise UsageError("The note is empty: say why, for whoever reads the history.")
     stack = how.stack(at, message_id)
     if message_id is None or how.dry_run:
         named = [message_id] if message_id else []

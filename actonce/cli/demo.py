@@ -22,8 +22,8 @@ from actonce.embedded.faults import Level
 from actonce.stack import extras
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal import output as console
-from actonce.terminal.error_names import in_words
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.error_names import error_label
+from actonce.terminal.errors import UsageError
 from actonce_pipeline.audit.reading.effects import DEFAULT_KEY, Attributes
 from actonce_pipeline.spark.java import NONE_FOUND, use_java
 
@@ -111,7 +111,7 @@ def demo(
         actonce demo --input requests.jsonl --json
     """
     if file is not None and not file.is_file() and str(file) != "-":
-        raise WrongUse(f"--input {file}: there is no such file.")
+        raise UsageError(f"--input {file}: there is no such file.")
     paths = Paths.default()
     parameters = named_values("--parameter", parameter) if parameter else None
     own = _own(paths, body, file)
@@ -148,17 +148,19 @@ def _own(paths: Paths, body: str | None, file: Path | None) -> OwnEffect | None:
     """What is to be known of a team's own effect; None where it is the example's.
 
     Raises:
-        WrongUse: nobody says what it performs.
+        UsageError: nobody says what it performs.
     """
     if not paths.is_project:
         if body is not None:
-            raise WrongUse("--body is for an effect of your own; the example has requests enough.")
+            raise UsageError(
+                "--body is for an effect of your own; the example has requests enough."
+            )
         return None
     if file is not None:
         return OwnEffect(None)
     sample = body_from(body) if body is not None else sample_body(paths.stack)
     if not isinstance(sample, dict):
-        raise WrongUse("The body has to be an object, for a message id is put into it: --input.")
+        raise UsageError("The body has to be an object, for a message id is put into it: --input.")
     return OwnEffect(sample)
 
 
@@ -246,7 +248,7 @@ def _show(
 
 
 def _came_back(outcome: Outcome) -> str:
-    why = ", ".join(f"{in_words(name)} {number}" for name, number in outcome.came_back.items())
+    why = ", ".join(f"{error_label(name)} {number}" for name, number in outcome.came_back.items())
     return f"to the queue, and delivered again: {why}" if why else "to the queue"
 
 

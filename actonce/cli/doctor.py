@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from actonce.cli.options import Json, of_a_stack
+from actonce.cli.options import Json, stack_options
 from actonce.doctor.findings import CHECKS, Examination, Hazard, examine
 from actonce.doctor.looking import look
 from actonce.doctor.states import Answer, Verdict, ask_about, exit_status
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 
@@ -31,8 +31,8 @@ States = Annotated[
 ]
 
 
-@of_a_stack()
-def doctor(*, at: Chosen, states: States = False, json: Json = False) -> None:
+@stack_options()
+def doctor(*, at: TargetOptions, states: States = False, json: Json = False) -> None:
     """Compare what is deployed with what the stack assumes.
 
     Time-outs, queues, concurrency, the table of effects, alarms. It says what to do, and it changes

@@ -16,10 +16,10 @@ from actonce.adopt.effect_check.on_lambda import OnLambda
 from actonce.cli.options import Json, StackName, finite
 from actonce.stack.aws_errors import error_text
 from actonce.stack.embedded_folder import Paths, running
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce_core.invoked_effect import client_config
 
 app = typer.Typer(
@@ -119,15 +119,15 @@ def _untriable() -> Iterator[None]:
     try:
         yield
     except ReadTimeoutError as error:
-        raise WrongUse(
+        raise UsageError(
             "The effect cannot be tried: its function has not answered although its time-out is "
             "over. Its process may still be starting; say the same again, on a less busy machine "
             f"or with a smaller package. ({error_text(error)})"
         ) from error
     except (Failed, BotoCoreError, ClientError) as error:
-        if isinstance(error, WrongUse):
+        if isinstance(error, UsageError):
             raise
-        raise WrongUse(f"The effect cannot be tried: {error_text(error)}") from error
+        raise UsageError(f"The effect cannot be tried: {error_text(error)}") from error
 
 
 def _deployed(stack_name: str | None) -> tuple[OnLambda, int]:
@@ -135,11 +135,11 @@ def _deployed(stack_name: str | None) -> tuple[OnLambda, int]:
     paths = Paths.default()
     state = running(paths)
     if state is None:
-        raise WrongUse("The embedded AWS is not up, where the effect is tried: actonce up.")
-    stack = find_stack(Chosen(stack_name, embedded=True))
+        raise UsageError("The embedded AWS is not up, where the effect is tried: actonce up.")
+    stack = find_stack(TargetOptions(stack_name, embedded=True))
     effect = stack.outputs.get("EffectFunctionArn")
     if effect is None:
-        raise WrongUse("A lock's consumer performs the example itself: no function can be tried.")
+        raise UsageError("A lock's consumer performs the example itself: no function can be tried.")
     timeout = stack.lambda_.get_function_configuration(FunctionName=effect)["Timeout"]
     client = stack.aws.fresh("lambda", client_config(timeout))
     return OnLambda(client, state, paths.faults, effect, stack.find_function or ""), timeout

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from actonce.cli.options import Decorator, gathered
+from actonce.cli.options import Decorator, group_options
 from actonce.messages.effect_store import (
     DynamoDbEffects,
     EffectStore,
@@ -17,7 +17,7 @@ from actonce.messages.effect_store import (
     find_effect_store,
 )
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from actonce_pipeline.audit.reading.effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 
 
@@ -65,10 +65,12 @@ class EffectsPlace:
         """What reads the effects: by the options, or by the stack's outputs where none is given.
 
         Raises:
-            WrongUse: a table and a file are given, or the file does not exist.
+            UsageError: a table and a file are given, or the file does not exist.
         """
         if self.effects_table is not None and self.effects_file is not None:
-            raise WrongUse("--effects-table and --effects-file exclude each other: leave one out.")
+            raise UsageError(
+                "--effects-table and --effects-file exclude each other: leave one out."
+            )
         of_stack = find_effect_store(stack)
         if self.effects_table is not None:
             named = self._attributes(Attributes())
@@ -103,4 +105,4 @@ def of_own_effects(*, shown: bool) -> Decorator:
         "effects_id": EffectsId,
     }
     described = {"effects_description": EffectsDescription} if shown else {}
-    return gathered("own", options | described, EffectsPlace)
+    return group_options("own", options | described, EffectsPlace)

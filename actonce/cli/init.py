@@ -10,7 +10,7 @@ from actonce.adopt.project import placing
 from actonce.adopt.project.plan import STACK, has_audit, seeds, stack_files, stack_name
 from actonce.stack.stack_files import version
 from actonce.terminal import output as console
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
 NESTED = """\
     Once:
@@ -104,11 +104,11 @@ def init(
         actonce init --upgrade
     """
     if new and upgrade:
-        raise WrongUse("--new makes a project, and --upgrade changes one: say one of them.")
+        raise UsageError("--new makes a project, and --upgrade changes one: say one of them.")
     if folder.exists() and not folder.is_dir():
-        raise WrongUse(f"{folder} is no folder.")
+        raise UsageError(f"{folder} is no folder.")
     if not new and not folder.exists():
-        raise WrongUse(f"There is no folder {folder}; actonce init --new makes one.")
+        raise UsageError(f"There is no folder {folder}; actonce init --new makes one.")
     if upgrade:
         _upgrade(folder.resolve(), audit=audit)
     else:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from actonce.cli import tables
-from actonce.cli.options import Json, explaining, of_a_stack
+from actonce.cli.options import Json, stack_options, with_glossary
 from actonce.messages.filters import read_moment
 from actonce.messages.recent import (
     EXECUTION_STATUSES,
@@ -19,17 +19,17 @@ from actonce.messages.recent import (
     page,
 )
 from actonce.messages.states import STATES
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from actonce_core.records import timestamp
 
 _ID_CHARACTERS = 40  # of an id whose execution has a hash for its name
 
 
-@of_a_stack()
-@explaining({state.label: state.explanation for state in STATES.values()})
+@stack_options()
+@with_glossary({state.label: state.explanation for state in STATES.values()})
 def list_(
     *,
     since: Annotated[
@@ -51,7 +51,7 @@ def list_(
     limit: Annotated[
         int, typer.Option(metavar="N", min=1, max=10_000, help="No more than N, the newest first.")
     ] = 20,
-    at: Chosen,
+    at: TargetOptions,
     json: Json = False,
 ) -> None:
     """List recent messages, the newest first.
@@ -73,7 +73,7 @@ def list_(
     """
     wanted = None if status is None else status.upper().replace(" ", "_").replace("-", "_")
     if wanted is not None and wanted.lower() in STATES and wanted not in EXECUTION_STATUSES:
-        raise WrongUse(
+        raise UsageError(
             f"{status!r} is a state, and --status takes AWS's word for it: "
             f"{', '.join(EXECUTION_STATUSES)}, or of a row {', '.join(ROW_STATUSES)}."
         )

@@ -10,9 +10,9 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.terminal import ids
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
 StackName = Annotated[
     str | None,
@@ -60,7 +60,7 @@ _WHERE = {
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
-def gathered(
+def group_options(
     name: str,
     options: Mapping[str, Any],
     make: Callable[..., Any],
@@ -94,22 +94,22 @@ def gathered(
     return decorate
 
 
-def of_aws(*, asks: bool = False) -> Decorator:
-    """Give a command the options that say where it works, as its argument `at`, a `Chosen`.
+def aws_options(*, asks: bool = False) -> Decorator:
+    """Give a command the options that say where it works, as its argument `at`, a `TargetOptions`.
 
     Args:
         asks: it changes something, so it has --yes as well.
     """
-    return gathered("at", _WHERE | ({"yes": Yes} if asks else {}), _chosen)
+    return group_options("at", _WHERE | ({"yes": Yes} if asks else {}), _chosen)
 
 
-def of_a_stack(*, asks: bool = False) -> Decorator:
+def stack_options(*, asks: bool = False) -> Decorator:
     """The same for a command that works on a stack."""
     stack_name = {"stack_name": StackName}
-    return gathered("at", stack_name | _WHERE | ({"yes": Yes} if asks else {}), _chosen)
+    return group_options("at", stack_name | _WHERE | ({"yes": Yes} if asks else {}), _chosen)
 
 
-def explaining(words: Mapping[str, str]) -> Decorator:
+def with_glossary(words: Mapping[str, str]) -> Decorator:
     """Explain words that a command prints, in its help above the examples.
 
     Args:
@@ -129,11 +129,11 @@ def explaining(words: Mapping[str, str]) -> Decorator:
     return decorate
 
 
-# Any: the other options, as `Chosen` has them.
-def _chosen(*, embedded: bool, aws: bool, **more: Any) -> Chosen:
+# Any: the other options, as `TargetOptions` has them.
+def _chosen(*, embedded: bool, aws: bool, **more: Any) -> TargetOptions:
     if embedded and aws:
-        raise WrongUse("--embedded and --aws are two places: say one of them.")
-    return Chosen(embedded=True if embedded else False if aws else None, **more)
+        raise UsageError("--embedded and --aws are two places: say one of them.")
+    return TargetOptions(embedded=True if embedded else False if aws else None, **more)
 
 
 def _option(name: str, annotation: Any) -> inspect.Parameter:
@@ -155,12 +155,12 @@ def named_values(option: str, texts: Sequence[str]) -> dict[str, str]:
     """An option's `NAME=VALUE` texts as a dictionary.
 
     Raises:
-        WrongUse: a text has no `=`, or nothing before it.
+        UsageError: a text has no `=`, or nothing before it.
     """
     values = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not name or not equals:
-            raise WrongUse(f"{option} {text!r}: write NAME=VALUE.")
+            raise UsageError(f"{option} {text!r}: write NAME=VALUE.")
         values[name] = value
     return values

@@ -5,20 +5,20 @@ from typing import Annotated
 
 import typer
 
-from actonce.cli.options import of_a_stack
+from actonce.cli.options import stack_options
 from actonce.operate import pausing
 from actonce.stack.clients import Stack
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce_core.records import timestamp
 
 
-@of_a_stack(asks=True)
+@stack_options(asks=True)
 def pause(
     note: Annotated[str, typer.Option(help="Why; others see it.")] = "",
     *,
-    at: Chosen,
+    at: TargetOptions,
 ) -> None:
     """Take no more messages from the requests queue.
 
@@ -41,8 +41,8 @@ def pause(
     console.out.print(f"Paused since {found.text}. actonce resume takes messages again.")
 
 
-@of_a_stack(asks=True)
-def resume(*, at: Chosen) -> None:
+@stack_options(asks=True)
+def resume(*, at: TargetOptions) -> None:
     """Take messages again.
 
     Example:

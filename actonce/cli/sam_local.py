@@ -8,7 +8,7 @@ import typer
 from actonce.embedded import lifecycle
 from actonce.embedded.sam_local import invoke
 from actonce.stack.embedded_folder import Paths
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed
@@ -33,7 +33,7 @@ def sam_local(
     state = lifecycle.running(paths)
     if state is None:
         raise Failed("The embedded AWS is not up; actonce up brings it up.")
-    stack = find_stack(Chosen(embedded=True))
+    stack = find_stack(TargetOptions(embedded=True))
     answer = invoke(paths, state, stack, function, event, console.say)
     console.print_json(answer.value)
     if answer.raised:

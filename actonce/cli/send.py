@@ -11,7 +11,7 @@ from typing import IO, Annotated
 
 import typer
 
-from actonce.cli.options import Json, finite, of_a_stack
+from actonce.cli.options import Json, finite, stack_options
 from actonce.queues.folder import opened_folder
 from actonce.queues.sending import (
     BYTE_ORDER_MARK,
@@ -28,17 +28,17 @@ from actonce.queues.sending import (
 )
 from actonce.queues.sent_record import Resumable, SentRecord
 from actonce.stack.clients import Stack
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.message_ids import message_reader
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce.terminal.words import pluralize
 from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader
 
 
-@of_a_stack(asks=True)
+@stack_options(asks=True)
 def send(
     file: Annotated[
         str,
@@ -69,7 +69,7 @@ def send(
         ),
     ] = None,
     *,
-    at: Chosen,
+    at: TargetOptions,
     json: Json = False,
 ) -> None:
     """Send each line that is not blank as one message, verbatim.
@@ -99,7 +99,7 @@ def send(
             stream = _record(record, file, source if resume else None, stack)
             opened.callback(stream.close)
         elif resume:
-            raise WrongUse("--resume needs --record DIR, which says what was sent.")
+            raise UsageError("--resume needs --record DIR, which says what was sent.")
         lines = read_lines(source)
         if group_of is not None:
             lines = with_fifo_ids(lines, group_of)
@@ -110,7 +110,7 @@ def send(
             results = _Results(stream, bar)
             try:
                 Sender(stack.sqs, stack.requests_queue, rate=rate).send_all(lines, results)
-            except (OSError, NoAnswer, WrongUse) as error:
+            except (OSError, NoAnswer, UsageError) as error:
                 raise Failed(f"{results.until_stopped}: {error}.") from error
             except BaseException:
                 console.err.print(f"{results.until_stopped}.")
@@ -142,19 +142,19 @@ def _record(folder: Path, file: str, source: IO[bytes] | None, stack: Stack) -> 
     try:
         if source is not None:
             if file == "-" or not source.seekable():
-                raise WrongUse("--resume needs a file that can be read again.")
+                raise UsageError("--resume needs a file that can be read again.")
             _check_id(source, reader, stack)
             resumed = Resumable.of(Path(file), source, stack.requests_queue)
         return SentRecord(folder, file, reader, resumed)
     except OSError as error:
-        raise WrongUse(f"--record {folder}: {error.strerror or error}.") from error
+        raise UsageError(f"--record {folder}: {error.strerror or error}.") from error
 
 
 def _check_id(source: IO[bytes], reader: MessageReader, stack: Stack) -> None:
     """Let the stack's rule read the first message's id, without what is new at each sending."""
     first = next((line for line in read_lines(source) if isinstance(line, Line)), None)
     if first and not reader.read(Delivery("", first.body, {}, {})).message_id:
-        raise WrongUse(
+        raise UsageError(
             f"The stack {stack.display_name!r} would read no id out of the body of line "
             f"{first.number}, so what a killed run had in flight would be acted on twice: see its "
             "parameter MessageIdFrom."
@@ -163,7 +163,7 @@ def _check_id(source: IO[bytes], reader: MessageReader, stack: Stack) -> None:
 
 def _group_of(stack: Stack, group: str | None) -> Group | None:
     if stack.is_fifo != (group is not None):
-        raise WrongUse(
+        raise UsageError(
             "The requests queue is a FIFO queue: say --group."
             if stack.is_fifo
             else "The requests queue is a standard queue: leave --group out."
@@ -171,7 +171,7 @@ def _group_of(stack: Stack, group: str | None) -> Group | None:
     try:
         return None if group is None else group_named(group)
     except ValueError as error:
-        raise WrongUse(f"--group: {error}.") from error
+        raise UsageError(f"--group: {error}.") from error
 
 
 class _Results:
@@ -218,8 +218,8 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
     """The file, or the standard input, at its beginning.
 
     Raises:
-        WrongUse: it cannot be read; or it begins with a line that is a bracket alone, as JSON does
-            that takes several lines, each of which would be a message.
+        UsageError: it cannot be read; or it begins with a line that is a bracket alone, as JSON
+            does that takes several lines, each of which would be a message.
     """
     try:
         source: IO[bytes] = (
@@ -229,11 +229,11 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
         )  # fmt: skip
         head = source.peek(1) if isinstance(source, io.BufferedReader) else b""
     except OSError as error:
-        raise WrongUse(f"{file} cannot be read: {error.strerror}.") from error
+        raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
     with source:
         first = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")[0].rstrip()
         if first in (b"{", b"["):
-            raise WrongUse(
+            raise UsageError(
                 f"{'The input' if file == '-' else file} is JSON that takes several lines, and "
                 "each line would be a message. Put each message on a line of its own, as jq -c . "
                 "does, or for an array jq -c '.[]'."

@@ -3,20 +3,20 @@
 from datetime import UTC, datetime
 
 from actonce.cli import tables
-from actonce.cli.options import Json, of_a_stack
+from actonce.cli.options import Json, stack_options
 from actonce.messages.filters import age, lasted
 from actonce.messages.states import STATES, StateName
 from actonce.operate.status import Count, Status
 from actonce.operate.status import status as status_of
 from actonce.queues.depth import Depth
 from actonce.records.audit_summary import of_demo
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 
 
-@of_a_stack()
-def status(*, at: Chosen, json: Json = False) -> None:
+@stack_options()
+def status(*, at: TargetOptions, json: Json = False) -> None:
     """Show what waits for whom, the worst first.
 
     Then it shows how the stack is. A message that waits for a decision has a dead letter. One that

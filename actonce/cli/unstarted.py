@@ -9,9 +9,9 @@ import typer
 
 from actonce.cli import bulk, tables
 from actonce.cli.bulk import BulkOptions, EntryFormat, bulk_options
-from actonce.cli.options import Json, check_id, explaining, of_a_stack
+from actonce.cli.options import Json, check_id, stack_options, with_glossary
 from actonce.messages.difference import difference
-from actonce.messages.filters import Listing, reason_in_words
+from actonce.messages.filters import Listing, reason_label
 from actonce.messages.sentences import unknown_because_in_flight
 from actonce.messages.summary import advice_on
 from actonce.messages.unstarted import (
@@ -26,11 +26,11 @@ from actonce.operate.discarding import BulkDiscard
 from actonce.operate.sending_back import BulkSendBack
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.message_ids import message_reader
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce_core.message import MessageReader
 from actonce_core.records import timestamp
 
@@ -55,7 +55,7 @@ _DELIVERIES: EntryFormat[Unstarted] = EntryFormat(
     headers=("SQS message id", "Reason", "Since", "Message id", "Detail"),
     row=lambda one: (
         one.entry,
-        reason_in_words(one.reason),
+        reason_label(one.reason),
         timestamp(one.since),
         one.message_id or "",
         one.detail,
@@ -65,10 +65,10 @@ _DELIVERIES: EntryFormat[Unstarted] = EntryFormat(
 
 
 @app.command("list")
-@of_a_stack()
+@stack_options()
 @bulk_options(REASONS, _TEXTS)
-@explaining(EXPLANATIONS)
-def list_(*, how: BulkOptions, at: Chosen) -> None:
+@with_glossary(EXPLANATIONS)
+def list_(*, how: BulkOptions, at: TargetOptions) -> None:
     """List what could not be started, the oldest first.
 
     They stay in UnstartedQueue, 14 days at most, until somebody sends them back or discards them.
@@ -88,11 +88,11 @@ def list_(*, how: BulkOptions, at: Chosen) -> None:
 
 
 @app.command()
-@of_a_stack()
+@stack_options()
 def show(
     message_id: Annotated[str, typer.Argument(metavar="ID", help="SQS message id or message id.")],
     *,
-    at: Chosen,
+    at: TargetOptions,
     json: Json = False,
 ) -> None:
     """Show one delivery whole, with its body.
@@ -131,7 +131,7 @@ def show(
         console.print_json({"unstarted": shown, "in_flight_elsewhere": queue.in_flight_elsewhere})
         return
     for entry in found:
-        fields = entry.as_json() | {"reason": reason_in_words(entry.reason)}
+        fields = entry.as_json() | {"reason": reason_label(entry.reason)}
         tables.print_fields(fields | {"attributes": entry.attributes or None})
         console.print_lines(entry.queued.body)
         first = firsts.get(entry.message_id or "")
@@ -146,9 +146,9 @@ def show(
 
 
 @app.command()
-@of_a_stack()
+@stack_options()
 @bulk_options(REASONS, _TEXTS, acts=True, paced=True)
-def send_back(*, ids: Ids = None, how: BulkOptions, at: Chosen) -> None:
+def send_back(*, ids: Ids = None, how: BulkOptions, at: TargetOptions) -> None:
     """Send back to the requests queue what was not started.
 
     Each message goes back as its producer sent it, and the starter tries it again: as a duplicate
@@ -171,7 +171,7 @@ def send_back(*, ids: Ids = None, how: BulkOptions, at: Chosen) -> None:
 
 
 @app.command()
-@of_a_stack()
+@stack_options()
 @bulk_options(REASONS, _TEXTS, acts=True)
 def discard(
     *,
@@ -182,7 +182,7 @@ def discard(
         Path | None,
         typer.Option(metavar="FILE", help="The new file  [discarded-TIME.jsonl in this folder]"),
     ] = None,
-    at: Chosen,
+    at: TargetOptions,
 ) -> None:
     """Delete what shall not be started, once a file has it.
 
@@ -198,10 +198,10 @@ def discard(
         actonce unstarted discard --all --reason not_json --to garbage.jsonl --note 'a scanner'
     """
     if not note.strip():
-        raise WrongUse("The note is empty: say why, for whoever reads the file.")
+        raise UsageError("The note is empty: say why, for whoever reads the file.")
     file = to or Path(f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl")
     if file.exists():
-        raise WrongUse(f"{file} is there already; name a new file.")
+        raise UsageError(f"{file} is there already; name a new file.")
     stack = how.stack(at, ids)
     reader = message_reader(stack)
     work = BulkDiscard(stack, _look(stack, reader, how, ids), reader, file, note)

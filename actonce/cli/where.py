@@ -2,26 +2,26 @@
 
 from actonce.cli import tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
-from actonce.cli.options import Json, MessageId, check_id, of_a_stack
+from actonce.cli.options import Json, MessageId, check_id, stack_options
 from actonce.messages.arguments import message_argument
 from actonce.messages.not_found import not_found_sentences
 from actonce.messages.states import WAITING
 from actonce.messages.story import read_story
 from actonce.messages.summary import Summary, summarize
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed
 from actonce_core.records import timestamp
 
 
-@of_a_stack()
+@stack_options()
 @of_own_effects(shown=True)
 def where(
     message_id: MessageId,
     *,
     own: EffectsPlace,
-    at: Chosen,
+    at: TargetOptions,
     json: Json = False,
 ) -> None:
     """Tell the whole story of one message, in order of time.

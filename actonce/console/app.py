@@ -24,7 +24,7 @@ from actonce.console.context import Context
 from actonce.console.responses import Refused, ViewRequest, page
 from actonce.console.views import audit, dead_letters, jobs, message, messages, overview, unstarted
 from actonce.stack.aws_errors import error_text, unreadable_answer
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 
 _STATIC = Path(__file__).parent / "static"
 _LAST_SECONDS = 10.0
@@ -136,7 +136,7 @@ def _handlers(context: Context) -> dict[Any, Callable[[Request, Any], Response]]
     return {
         HTTPException: no_such,
         Refused: lambda request, error: failed(request, error.status, str(error), error.back),
-        WrongUse: lambda request, error: failed(request, 422, str(error)),
+        UsageError: lambda request, error: failed(request, 422, str(error)),
         **dict.fromkeys(
             (Failed, ClientError, BotoCoreError, unreadable_answer()),
             lambda request, error: failed(request, 502, error_text(error)),

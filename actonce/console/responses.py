@@ -7,7 +7,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse, Response
 
 from actonce.console.context import Context
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from actonce.terminal.ids import check_id
 
 A_MOMENT: Final = 0.3
@@ -52,7 +52,7 @@ class ViewRequest:
         """
         try:
             return check_id(self.value("id"))
-        except WrongUse as error:
+        except UsageError as error:
             raise Refused(str(error), 404, "/messages") from error
 
 

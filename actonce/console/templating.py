@@ -10,11 +10,11 @@ from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from actonce.messages import dead_letters, unstarted
-from actonce.messages.filters import age, lasted, reason_in_words
+from actonce.messages.filters import age, lasted, reason_label
 from actonce.messages.history import short_cause
 from actonce.messages.states import STATES
 from actonce.terminal import html
-from actonce.terminal.error_names import in_words
+from actonce.terminal.error_names import error_label
 from actonce.terminal.visible import json_text, visible
 from actonce.terminal.words import in_utc
 from actonce_core import strict_json
@@ -54,7 +54,7 @@ def environment(shared: Mapping[str, Any]) -> Environment:
         "age": _age,
         "body": _body,
         "cause": short_cause,
-        "error_name": in_words,
+        "error_name": error_label,
         "id": _id,
         "json_lines": _json_lines,
         "lasted": lasted,
@@ -128,7 +128,7 @@ def _reason(name: str) -> Markup:
     """Why a message waits for a decision, or was not started, explained on hover."""
     if name not in EXPLANATIONS:
         return escape(visible(name) or "(none)")
-    return Markup('<abbr title="{}">{}</abbr>').format(EXPLANATIONS[name], reason_in_words(name))
+    return Markup('<abbr title="{}">{}</abbr>').format(EXPLANATIONS[name], reason_label(name))
 
 
 def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:

@@ -11,7 +11,7 @@ from typing import Any
 from actonce.demo.requests import Traffic, resent
 from actonce.messages.effect_store import DynamoDbEffects, find_effect_store
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce_core.delivery import Delivery
 from actonce_core.invoked_effect import InvokedEffect
 from actonce_core.message import Message, MessageReader
@@ -44,12 +44,12 @@ class OwnEffect:
         """Check that the stack reads the ids that `generate` makes.
 
         Raises:
-            WrongUse: it reads none, or another, by which all messages would be one.
+            UsageError: it reads none, or another, by which all messages would be one.
         """
         body, *_ = self.generate(1, 0).bodies
         read = reader.read(Delivery("demo", body, {}, {}))
         if not isinstance(read, Message) or read.message_id != json.loads(body)["message_id"]:
-            raise WrongUse(
+            raise UsageError(
                 "The demo puts its ids into message_id, and this stack reads them elsewhere "
                 "(MessageIdFrom): bring messages of your own with --input."
             )

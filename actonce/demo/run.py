@@ -26,7 +26,7 @@ from actonce.queues.sent_record import SentRecord
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths, State
 from actonce.terminal import output as console
-from actonce.terminal.errors import Failed, Interrupted, WrongUse
+from actonce.terminal.errors import Failed, Interrupted, UsageError
 from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader, Refusal
 
@@ -81,7 +81,7 @@ def run(settings: Settings, paths: Paths, say: Say = console.say) -> Result:
         say: is called with each step.
 
     Raises:
-        WrongUse: another demo runs on this embedded AWS, something else brought it up, or the
+        UsageError: another demo runs on this embedded AWS, something else brought it up, or the
             stack's effect is outside the stack.
         Interrupted: by Ctrl-C; what the demo brought up is down again.
         Failed: the stack did not come up, or its messages did not come to rest.
@@ -98,7 +98,7 @@ def _alone(paths: Paths) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise WrongUse(
+            raise UsageError(
                 f"Another demo runs in {paths.home}: wait for its end, or name another folder with "
                 "ACTONCE_DIR."
             ) from None
@@ -111,13 +111,13 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
     kept = state.parameters if state is not None else {}
     wanted = kept if settings.parameters is None else settings.parameters
     if wanted.get("EffectFunctionArn") and not paths.is_project:
-        raise WrongUse(
+        raise UsageError(
             "A function beside the stack (EffectFunctionArn) is no longer there once the demo has "
             "started afresh: nest ActOnce in a project that has it, and run the demo there."
         )
     lifecycle.check(paths, wanted)
     if not settings.keep and state is not None and state.deployed and not _is_a_demos(paths, state):
-        raise WrongUse(
+        raise UsageError(
             "The demo starts afresh, and no demo has brought up what is on the embedded AWS: "
             "actonce down throws it away, --keep goes on from it, ACTONCE_DIR names another folder."
         )

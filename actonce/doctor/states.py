@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
 _CONFIG: Final[Mapping[str, Any]] = {
     "read_timeout": 60,
@@ -79,10 +79,10 @@ def ask_about(stack: Stack) -> list[Answer]:
     """Ask every question of the definition that is deployed.
 
     Raises:
-        WrongUse: the stack has no state machine.
+        UsageError: the stack has no state machine.
     """
     if "ProcessMessageArn" not in stack.outputs:
-        raise WrongUse(f"{stack.display_name} starts no executions: leave --states out.")
+        raise UsageError(f"{stack.display_name} starts no executions: leave --states out.")
     try:
         deployed = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
     except (ClientError, BotoCoreError) as error:

@@ -25,7 +25,7 @@ from actonce.embedded import parameters as declared
 from actonce.embedded.sam import STACK_NAME
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths, State, is_server, running
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 
 __all__ = [
     "LOCAL_PARAMETERS",
@@ -77,19 +77,19 @@ def up(
 
     Raises:
         Failed: something did not come up.
-        WrongUse: something is missing or wrong, or the port is taken.
+        UsageError: something is missing or wrong, or the port is taken.
     """
     _check_python()
     _make_home(paths)
     with _locked(paths):
         state = running(paths)
         if state is not None and port not in (0, state.port):
-            raise WrongUse(
+            raise UsageError(
                 f"The embedded AWS runs on port {state.port} already; actonce down stops it."
             )
         project = str(paths.stack) if paths.is_project else ""
         if state is not None and state.project != project and not fresh:
-            raise WrongUse(
+            raise UsageError(
                 f"The embedded AWS of {paths.home} runs another stack, "
                 f"{state.project or 'ActOnce alone'}; actonce down stops it."
             )
@@ -136,7 +136,7 @@ def check(paths: Paths, parameters: Mapping[str, str]) -> None:
     """Check that the stack may have these parameters, without a server.
 
     Raises:
-        WrongUse: one is unknown, or its template does not allow its value.
+        UsageError: one is unknown, or its template does not allow its value.
     """
     _values(paths, parameters)
 
@@ -197,7 +197,7 @@ def down(paths: Paths) -> bool:
 
 def _check_python() -> None:
     if sys.version_info.minor not in LAMBDA_RUNTIMES or sys.version_info.major != 3:
-        raise WrongUse(
+        raise UsageError(
             f"Lambda has no runtime for Python {sys.version_info.major}.{sys.version_info.minor}; "
             f"use 3.{LAMBDA_RUNTIMES[0]} to 3.{LAMBDA_RUNTIMES[-1]}."
         )
@@ -207,7 +207,7 @@ def _make_home(paths: Paths) -> None:
     try:
         paths.home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise WrongUse(
+        raise UsageError(
             f"{paths.home} cannot be made ({error.strerror or error}): go to a folder that you may "
             "write to, or name one with the variable ACTONCE_DIR."
         ) from error
@@ -224,7 +224,7 @@ def _project(paths: Paths) -> nesting.Template:
     """A project's outermost template, in which ActOnce is nested."""
     template = nesting.read(nesting.outermost(paths.stack))
     if template.is_actonce:
-        raise WrongUse(
+        raise UsageError(
             f"{template.file} is ActOnce's own template, not one that it is nested in: actonce up, "
             "without --project, brings it up."
         )
@@ -299,7 +299,7 @@ def _values(
     as it is. If `kept`, the parameters were given to the last `up`.
 
     Raises:
-        WrongUse: neither template has a parameter that is given, or allows its value.
+        UsageError: neither template has a parameter that is given, or allows its value.
     """
     if not paths.is_project:
         template = nesting.read(own_template(paths, given))
@@ -320,10 +320,10 @@ def _values(
 def _check(given: Mapping[str, str], templates: Sequence[nesting.Template], *, kept: bool) -> None:
     try:
         declared.check(given, templates)
-    except WrongUse as error:
+    except UsageError as error:
         if not (kept and given):
             raise
-        raise WrongUse(
+        raise UsageError(
             f"{error} It was given to the last up, which is remembered: name with --parameter all "
             "that you want now."
         ) from error

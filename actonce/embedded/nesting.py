@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from samtranslator.yaml_helper import yaml_parse
 
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
 PLACES = {"AWS::Serverless::Application": "Location", "AWS::CloudFormation::Stack": "TemplateURL"}
 """The property of a nested stack that says where its template is."""
@@ -54,19 +54,19 @@ def read(file: Path, logical_id: str = "") -> Template:
     """Read a template.
 
     Raises:
-        WrongUse: it cannot be read, or is no template.
+        UsageError: it cannot be read, or is no template.
     """
     try:
         body = yaml_parse(file.read_text("utf-8"))
     except OSError as error:
         missing = isinstance(error, FileNotFoundError) and file.parent.name == "actonce"
         advice = " actonce init puts it there." if missing else ""
-        raise WrongUse(f"{file} cannot be read: {error.strerror or error}.{advice}") from error
+        raise UsageError(f"{file} cannot be read: {error.strerror or error}.{advice}") from error
     except (yaml.YAMLError, ValueError) as error:
         told = " ".join(str(error).split())
-        raise WrongUse(f"{file} is not YAML: {told}") from error
+        raise UsageError(f"{file} is not YAML: {told}") from error
     if not isinstance(body, dict):
-        raise WrongUse(f"{file} is no template of CloudFormation.")
+        raise UsageError(f"{file} is no template of CloudFormation.")
     return Template(file, body, logical_id)
 
 
@@ -74,25 +74,25 @@ def outermost(folder: Path) -> Path:
     """The template of a project, where sam looks for it.
 
     Raises:
-        WrongUse: there is none.
+        UsageError: there is none.
     """
     for name in NAMES:
         if (folder / name).is_file():
             return folder / name
-    raise WrongUse(f"{folder} has no template.yaml, so it is no SAM project.")
+    raise UsageError(f"{folder} has no template.yaml, so it is no SAM project.")
 
 
 def nested(template: Template) -> Iterator[Template]:
     """The templates that it nests itself, if they are files here.
 
     Raises:
-        WrongUse: one of them cannot be read, or its place is a function.
+        UsageError: one of them cannot be read, or its place is a function.
     """
     for name, kind, properties in template.resources():
         place = properties.get(PLACES.get(kind, ""))
         if isinstance(place, Mapping):
             # CloudFormation would take a function here, and sam build builds nothing of it.
-            raise WrongUse(
+            raise UsageError(
                 f"{template.file}: {PLACES[kind]} of {name} has to be written out; sam build "
                 "takes no function such as !Sub there."
             )

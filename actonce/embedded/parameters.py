@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from actonce.embedded import nesting
 from actonce.stack.clients import Aws
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
 STORED = "ssm:"
 """Begins the name of what is put into Parameter Store, in place of a template's parameter."""
@@ -22,7 +22,7 @@ def check(given: Mapping[str, str], templates: Sequence[nesting.Template]) -> No
         templates: the outermost, and then ActOnce's; the first that declares a parameter counts.
 
     Raises:
-        WrongUse: one is unknown, or its template does not allow its value; or the outermost reads
+        UsageError: one is unknown, or its template does not allow its value; or the outermost reads
             from Parameter Store what is not given.
     """
     for name, parameter in templates[0].parameters.items():
@@ -35,7 +35,7 @@ def check(given: Mapping[str, str], templates: Sequence[nesting.Template]) -> No
         one = next((one for one in templates if name in one.parameters), None)
         if one is None:
             known = sorted({name for one in templates for name in one.parameters})
-            raise WrongUse(
+            raise UsageError(
                 f"{templates[0].file.name} has no parameter {name!r}; it has {', '.join(known)}."
             )
         if str(one.parameters[name].get("Type")).startswith(_IS_STORED):
@@ -49,7 +49,7 @@ def check(given: Mapping[str, str], templates: Sequence[nesting.Template]) -> No
                 {"Parameters": {name: declared}}, [{"Key": name, "Value": value}]
             )
         except ValueError as error:
-            raise WrongUse(f"{one.file.name}: {error}.") from error
+            raise UsageError(f"{one.file.name}: {error}.") from error
 
 
 def _check_stored(
@@ -59,7 +59,7 @@ def _check_stored(
 
     # Of AWS's own it has some, as of images.
     if f"{STORED}{key}" not in given and ssm.resolve_parameter_value(key) is None:
-        raise WrongUse(
+        raise UsageError(
             f"{template.file.name}: {name} is read from {key!r} of Parameter Store, which the "
             f"embedded AWS does not have: add --parameter {STORED}{key or 'NAME'}=VALUE."
         )

@@ -18,7 +18,7 @@ import yaml
 
 from actonce.embedded import nesting
 from actonce.embedded.nesting import PLACES, Template
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
 _PATHS = frozenset(
     {
@@ -44,11 +44,11 @@ def actonce_in(template: Template) -> list[Template]:
     """The ActOnce templates that are nested in a project's.
 
     Raises:
-        WrongUse: there is none.
+        UsageError: there is none.
     """
     found = [one for one in nesting.all_of(template) if one.is_actonce]
     if not found:
-        raise WrongUse(
+        raise UsageError(
             f"{template.file} has no ActOnce nested in it: actonce init puts its stack there and "
             "prints the lines to add."
         )

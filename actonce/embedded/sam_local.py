@@ -23,7 +23,7 @@ from actonce.embedded import sam
 from actonce.embedded.forwarder import reachable_from_containers
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths, State
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 
 Say = Callable[[str], None]
 
@@ -55,15 +55,17 @@ def invoke(  # noqa: PLR0913 - where it runs, and what
         say: is called with the command.
 
     Raises:
-        WrongUse: no such function or no such event file.
+        UsageError: no such function or no such event file.
         Failed: no container engine; or the function gave no answer: it crashed, it ran out of
             time, or SAM failed.
     """
     if not event.is_file():
-        raise WrongUse(f"There is no event file {event}.")
+        raise UsageError(f"There is no event file {event}.")
     variables = deployed_variables(stack)
     if function not in variables:
-        raise WrongUse(f"template.yaml has no {function!r}; it has {', '.join(sorted(variables))}.")
+        raise UsageError(
+            f"template.yaml has no {function!r}; it has {', '.join(sorted(variables))}."
+        )
     with (
         reachable_from_containers(state.port, _gateway()) as address,
         # Beside what was built, because its paths are relative.

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from actonce.embedded import lambda_runtime
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
 from actonce.stack.embedded_folder import Paths, State, answers, is_server
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 
 
 def start(paths: Paths, port: int, parameters: dict[str, str]) -> State:
@@ -26,7 +26,7 @@ def start(paths: Paths, port: int, parameters: dict[str, str]) -> State:
         parameters: of the stack, to be remembered.
 
     Raises:
-        WrongUse: the port is taken.
+        UsageError: the port is taken.
         Failed: it did not start.
     """
     require_free(port)
@@ -60,10 +60,10 @@ def require_free(port: int) -> None:
     """Check that a port is free; 0 is.
 
     Raises:
-        WrongUse: it is taken.
+        UsageError: it is taken.
     """
     if port and not _is_free(port):
-        raise WrongUse(f"Port {port} is taken by another program; choose another with --port.")
+        raise UsageError(f"Port {port} is taken by another program; choose another with --port.")
 
 
 def write(paths: Paths, state: State) -> None:

@@ -10,7 +10,7 @@ from actonce.messages.filters import Entry, EntryFilter, Listing, excerpt
 from actonce.messages.history import ENDED_UNDECIDED, HASHED_NAME_PREFIX, find_ended_undecided
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from actonce_core.execution import execution_name
 from actonce_core.reason import NOTHING_HAPPENED, DeadLetterReason
 from actonce_core.records import timestamp
@@ -169,13 +169,13 @@ def find_letter(queue: QueueReader, name: str, letter: str = "") -> DeadLetter |
         letter: what its SQS id begins with, which tells one from all others; empty: the newest.
 
     Raises:
-        WrongUse: several begin with that.
+        UsageError: several begin with that.
     """
     read = map(dead_letter, queue.messages())
     named = [each for each in read if each is not None and each.is_named(name)]
     meant = [each for each in named if each.entry.startswith(letter)]
     if letter and len(meant) > 1:
-        raise WrongUse(f"--letter {letter}: {len(meant)} dead letters begin so; say more of it.")
+        raise UsageError(f"--letter {letter}: {len(meant)} dead letters begin so; say more of it.")
     exact = [each for each in named if each.execution_name == name]
     if not letter and name.startswith(HASHED_NAME_PREFIX) and (exact or queue.in_flight_elsewhere):
         meant = exact

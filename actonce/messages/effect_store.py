@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce_core.records import timestamp
 from actonce_pipeline.audit.reading.effects import (
     DEFAULT_KEY,
@@ -273,7 +273,7 @@ class FileEffects(EffectStore):
 
     def __init__(self, file: Path, attributes: Attributes) -> None:
         if not file.is_file():
-            raise WrongUse(f"--effects-file {file}: there is no such file.")
+            raise UsageError(f"--effects-file {file}: there is no such file.")
         super().__init__(str(file), attributes)
         self._file = file
 

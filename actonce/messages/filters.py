@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 from actonce.queues.scan import Queued
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from actonce_core.records import timestamp
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -55,7 +55,7 @@ class Entry(ABC):
         return [self.entry]
 
 
-def reason_in_words(reason: str) -> str:
+def reason_label(reason: str) -> str:
     """A reason for a person; `rejected` alone could be taken for a person's decision."""
     return "refused by the function" if reason == "rejected" else reason.replace("_", " ")
 
@@ -191,7 +191,7 @@ def read_moment(text: str, now: datetime) -> datetime:
     """A time (ISO 8601; UTC if it names no zone), or an age: `90s`, `30m`, `2h`, `3d`.
 
     Raises:
-        WrongUse: it is neither.
+        UsageError: it is neither.
     """
     aged = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
     try:
@@ -200,6 +200,6 @@ def read_moment(text: str, now: datetime) -> datetime:
         at = datetime.fromisoformat(text)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise WrongUse(
+        raise UsageError(
             f"{text!r} is no time: say 2026-01-31T09:30, or how long ago: 90s, 30m, 2h, 3d."
         ) from None

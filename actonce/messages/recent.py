@@ -17,7 +17,7 @@ from actonce.messages.history import Execution
 from actonce.messages.newest import Newest
 from actonce.messages.states import StateName, state_of_execution, state_of_row, state_of_running
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from actonce_core.histories.reading import read_events
 from actonce_core.histories.stays import decision_waits
 from actonce_core.records import timestamp
@@ -142,7 +142,7 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
         known: messages that earlier pages looked up.
 
     Raises:
-        WrongUse: there is no such status, or the cursor is invalid.
+        UsageError: there is no such status, or the cursor is invalid.
         ClientError: the executions, or rows, cannot be read.
     """
     offset, token = _position(cursor)
@@ -182,14 +182,14 @@ def _listed(stack: Stack, arguments: Mapping[str, Any]) -> Any:
     """ListExecutions' answer.
 
     Raises:
-        WrongUse: AWS does not take the token of a page before, or no longer.
+        UsageError: AWS does not take the token of a page before, or no longer.
     """
     try:
         return stack.stepfunctions.list_executions(**arguments)
     except ClientError as error:
         is_refused = error_code(error) in ("InvalidToken", "ValidationException")
         if is_refused and "nextToken" in arguments:
-            raise WrongUse(_NO_PLACE) from error
+            raise UsageError(_NO_PLACE) from error
         raise
 
 
@@ -204,7 +204,7 @@ def _position(cursor: str | None) -> tuple[int, str]:
     """How many of AWS's page were shown before, and AWS's own token."""
     number, colon, token = (cursor or "0:").partition(":")
     if not colon or not (number.isascii() and number.isdigit() and len(number) < 9):
-        raise WrongUse(_NO_PLACE)
+        raise UsageError(_NO_PLACE)
     return int(number), token
 
 
@@ -227,7 +227,7 @@ def _known_status(stack: Stack, status: str) -> str:
     known = EXECUTION_STATUSES if stack.ledger_table is None else ROW_STATUSES
     wanted = status.upper().replace("-", "_")
     if wanted not in known:
-        raise WrongUse(f"There is no status {status!r} here; there are {', '.join(known)}.")
+        raise UsageError(f"There is no status {status!r} here; there are {', '.join(known)}.")
     return wanted
 
 

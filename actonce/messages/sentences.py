@@ -23,7 +23,7 @@ from actonce.messages.states import PERFORM_EFFECT, STATES, StateName
 from actonce.messages.story import Record, Story
 from actonce.messages.unstarted import RECEIVED_TOO_OFTEN
 from actonce.queues.scan import held_by_another
-from actonce.terminal.error_names import in_words
+from actonce.terminal.error_names import error_label
 from actonce.terminal.words import capitalize, in_utc, pluralize, times
 from actonce_core.histories.stays import DECISIONS
 from actonce_core.reason import DeadLetterReason
@@ -70,7 +70,7 @@ def _not_started(facts: Facts) -> str:
     if "refused" in ended:
         return f"The starter refused it ({ended['refused'].get('reason')}). {where}"
     if "failed" in ended:
-        error = in_words(str(ended["failed"].get("error") or "an error"))
+        error = error_label(str(ended["failed"].get("error") or "an error"))
         return f"The starter failed to start it ({error}); SQS brings it back."
     return f"No execution of it was started. {where}"
 
@@ -214,7 +214,7 @@ def _in_brackets(failure: Record) -> str:
 def _quoted(error: str, cause: str) -> str:
     """An error's name and message; others wrote the message, so quotes show where it ends."""
     message = short_cause(cause)
-    return ": ".join(filter(None, [in_words(error), repr(message) if message else ""]))
+    return ": ".join(filter(None, [error_label(error), repr(message) if message else ""]))
 
 
 def _look_up(cause: str) -> str:

@@ -22,7 +22,7 @@ from actonce.queues.scan import QueueReader
 from actonce.stack.aws_errors import error_text
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import message_reader
-from actonce.terminal.error_names import in_words
+from actonce.terminal.error_names import error_label
 from actonce.terminal.errors import Failed
 from actonce_core.execution import execution_name
 from actonce_core.histories.events import Event
@@ -343,7 +343,7 @@ def _unstarted(stack: Stack, message_id: str, scan: UnstartedScan | None) -> Uns
 
 
 def _delivery_entry(line: Record) -> TimelineEntry:
-    shown = line | ({"error": in_words(line["error"])} if line.get("error") else {})
+    shown = line | ({"error": error_label(line["error"])} if line.get("error") else {})
     more = [str(shown[key]) for key in ("reason", "error", "detail") if shown.get(key)]
     if line.get("receive_count", 1) != 1:
         more.append(f"received {line['receive_count']} times")
@@ -370,7 +370,7 @@ def _step_entry(step: Step) -> TimelineEntry:
         return TimelineEntry(step.at, step.state, f"attempt {detail['number']}")
     if step.event_type == "error":
         return TimelineEntry(
-            step.at, step.state, in_words(detail.get("error", "failed")), _cause(detail)
+            step.at, step.state, error_label(detail.get("error", "failed")), _cause(detail)
         )
     if step.event_type == "looked_up":
         performed = detail["performed"]  # 1 is no yes, and an object no key

@@ -18,7 +18,7 @@ from actonce.queues.scan import READERS, Queued, QueueReader
 from actonce.stack.aws_errors import is_forbidden
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
-from actonce_core.transient import patiently
+from actonce_core.transient import retry_throttled
 
 FAILED = "failed"
 """The end of an entry that could not be acted on; nothing was changed."""
@@ -253,4 +253,4 @@ class Bulk(ABC, Generic[E]):
             return None
 
     def _through_throttling(self, call: Callable[[], T]) -> T:
-        return patiently(call, _RETRY_FOR, self._stopping.wait)
+        return retry_throttled(call, _RETRY_FOR, self._stopping.wait)

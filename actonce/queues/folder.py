@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 from typing import IO
 
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
 
 def opened_folder(folder: Path) -> IO[bytes]:
@@ -14,13 +14,13 @@ def opened_folder(folder: Path) -> IO[bytes]:
     to its beginning.
 
     Raises:
-        WrongUse: there is none, or something else in it, which would not be sent.
+        UsageError: there is none, or something else in it, which would not be sent.
     """
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
     other = [path for path in inside if path.suffix != ".jsonl" or not path.is_file()]
     if other or not inside:
         why = f"holds {other[0].name}" if other else "holds no file"
-        raise WrongUse(
+        raise UsageError(
             f"{folder} {why}: name a folder of .jsonl files, such as messages/ of a plan."
         )
     return io.BufferedReader(_Joined(inside))  # type: ignore[type-var]

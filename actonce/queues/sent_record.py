@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from actonce.queues.sending import Accepted
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from actonce.terminal.files import sync_folder
 from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader
@@ -76,7 +76,7 @@ class SentRecord:
 
     Raises:
         OSError: the folder cannot be written.
-        WrongUse: the record is of another content of that file, or damaged, or another run writes
+        UsageError: the record is of another content of that file, or damaged, or another run writes
             it.
     """
 
@@ -106,7 +106,7 @@ class SentRecord:
 
         Raises:
             OSError: it could not be written; the file is as it was before.
-            WrongUse: another run writes the same record.
+            UsageError: another run writes the same record.
         """
         lines = [json.dumps(self.line(sent), ensure_ascii=False) + "\n" for sent in accepted]
         member = gzip.compress("".join(lines).encode("utf-8"))
@@ -138,7 +138,7 @@ class SentRecord:
         mine = sorted(self._folder.glob(f"dt=*/*-{resumed.content}.jsonl.gz"))
         others = set(self._folder.glob(f"dt=*/{resumed.place}-*.jsonl.gz")).difference(mine)
         if others:
-            raise WrongUse(
+            raise UsageError(
                 f"{self._file} is not what it was when {min(others)} was written: bring back what "
                 "it was, or name another folder with --record."
             )
@@ -148,7 +148,7 @@ class SentRecord:
                     self._confirmed[number] = 1
             except (zlib.error, ValueError, LookupError, TypeError):
                 # To pass over it might send a message a second time, or none in its place.
-                raise WrongUse(
+                raise UsageError(
                     f"{path} is damaged: mend it, or name another folder with --record."
                 ) from None
 
@@ -171,7 +171,7 @@ class SentRecord:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 self.close()
-                raise WrongUse(f"Another actonce send writes {path}: wait for its end.") from None
+                raise UsageError(f"Another actonce send writes {path}: wait for its end.") from None
         return descriptor
 
 

@@ -4,7 +4,7 @@ from datetime import date
 from pathlib import Path
 
 from actonce.stack.extras import require
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce_pipeline.audit.judging.verdict_names import VERDICTS
 
 COUNTED = {
@@ -27,16 +27,16 @@ def message_ids(results: str, number: str, days: tuple[date, date] | None) -> li
         days: of whose messages; None: all that it judged.
 
     Raises:
-        WrongUse: there is no such number or folder, or pyarrow, which reads it, is not installed.
+        UsageError: there is no such number or folder, or pyarrow, which reads it, is not installed.
         Failed: the messages cannot be read.
     """
     if number not in NUMBERS:
-        raise WrongUse(
+        raise UsageError(
             f"--list {number}: there is no such number; name one of {', '.join(NUMBERS)}."
         )
     folder = Path(results, "messages")
     if not folder.is_dir():
-        raise WrongUse(f"{folder} is no folder here: name the one that an audit wrote (--out).")
+        raise UsageError(f"{folder} is no folder here: name the one that an audit wrote (--out).")
     require("pipeline", "actonce audit --list")
     import pyarrow.dataset as ds  # noqa: PLC0415 - not everybody has it
 

@@ -9,9 +9,9 @@ from botocore.exceptions import ClientError
 
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
-from actonce.stack.endpoint import Chosen
+from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_aws
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce_core.records import timestamp
 from actonce_core.transient import error_code
@@ -25,10 +25,10 @@ SEVERITIES: Final[Mapping[Any, str]] = {
 """What each `exit_status` of an audit is called."""
 
 _NAME: Final = "summary.json"
-_NOT_CHOSEN: Final = Chosen()
+_NOT_CHOSEN: Final = TargetOptions()
 
 
-def read_summary(results: str, at: Chosen = _NOT_CHOSEN) -> dict[str, Any]:
+def read_summary(results: str, at: TargetOptions = _NOT_CHOSEN) -> dict[str, Any]:
     """The summary of an audit.
 
     Args:
@@ -36,12 +36,12 @@ def read_summary(results: str, at: Chosen = _NOT_CHOSEN) -> dict[str, Any]:
         at: where the bucket is.
 
     Raises:
-        WrongUse: there is none.
+        UsageError: there is none.
         Failed: there is one that cannot be read.
     """
     summary = _summary_in(results, find_aws(at) if is_uri(results) else None)
     if summary is None:
-        raise WrongUse(f"{results} holds no {_NAME}: name the folder that an audit wrote.")
+        raise UsageError(f"{results} holds no {_NAME}: name the folder that an audit wrote.")
     return summary
 
 

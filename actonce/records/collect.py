@@ -24,7 +24,7 @@ from actonce.messages.effect_store import EffectStore, find_effect_store
 from actonce.records.day_files import DayFiles, files_of_others
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce_core.histories.day_file import FILE_NAME
 from actonce_core.histories.reading import ExecutionSummary, executions_between, read_histories
 from actonce_core.histories.records import records
@@ -97,7 +97,7 @@ def collect(stack: Stack, request: CollectRequest, now: datetime | None = None) 
         now: the moment; None: by AWS's own clock.
 
     Raises:
-        WrongUse: the folder holds records of those days that something else put there.
+        UsageError: the folder holds records of those days that something else put there.
         OSError: the folder cannot be written.
     """
     unfinished = _unfinished(request)
@@ -147,7 +147,7 @@ class _Run:
             for day in self.request.days:
                 others = files_of_others(self.request.root, stream, day)
                 if others:
-                    raise WrongUse(
+                    raise UsageError(
                         f"{others[0]} was not written by actonce collect, and records must not be "
                         "counted twice; collect into another folder."
                     )

@@ -37,7 +37,7 @@ _FORBIDDEN: Final = _EXPIRED | {
 }
 
 
-def told_of(error: Exception) -> str | None:
+def describe_error(error: Exception) -> str | None:
     """The sentence; None if the error is not one of AWS or of the network."""
     told = f"AWS: {error}"
     if isinstance(error, ClientError):
@@ -72,7 +72,7 @@ def error_text(error: Exception) -> str:
     """An error in one sentence, for code that goes on without what failed."""
     if isinstance(error, Failed):
         return str(error)
-    return told_of(error) or f"{type(error).__name__}: {error}"
+    return describe_error(error) or f"{type(error).__name__}: {error}"
 
 
 def may_be_done(error: Exception) -> bool:

@@ -22,7 +22,7 @@ from botocore.exceptions import (
     ProfileNotFound,
 )
 
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -105,7 +105,7 @@ class Aws:
         """The client of a service.
 
         Raises:
-            WrongUse: no Region is set.
+            UsageError: no Region is set.
             Failed: no such profile, or AWS cannot be reached.
         """
         if service not in self._clients:
@@ -120,7 +120,7 @@ class Aws:
             config: arguments of botocore's `Config`.
 
         Raises:
-            WrongUse: no Region is set.
+            UsageError: no Region is set.
             Failed: no such profile, or AWS cannot be reached.
         """
         from actonce.stack import sessions  # noqa: PLC0415 - with boto3, which no --help needs
@@ -139,7 +139,7 @@ class Aws:
             session = None if self.profile is None else sessions.of_profile(self.profile)
             return sessions.make_client(service, session, config, region_name=self.region)
         except NoRegionError as error:
-            raise WrongUse(_NO_REGION) from error
+            raise UsageError(_NO_REGION) from error
         except ProfileNotFound as error:
             raise Failed(f"{error}: see aws configure list-profiles.") from error
         except BotoCoreError as error:
@@ -150,7 +150,7 @@ class Aws:
         """The Region in which it works.
 
         Raises:
-            WrongUse: none is set.
+            UsageError: none is set.
         """
         return str(self.client("cloudformation").meta.region_name)
 
@@ -252,13 +252,13 @@ class Stack:
         """The ActOnce stack of that name, or the only one nested in the stack of that name.
 
         Raises:
-            WrongUse: no stack can have this name; or several are nested in it, which are named.
+            UsageError: no stack can have this name; or several are nested in it, which are named.
             Failed: there is none, or AWS refuses.
         """
         found = cls.find_all(aws, name)
         if len(found) > 1:
             told = ", ".join(sorted(one.path for one in found))
-            raise WrongUse(
+            raise UsageError(
                 f"The stack {name!r} has {len(found)} ActOnce stacks in it: say which with "
                 f"--stack-name, one of {told}."
             )
@@ -269,12 +269,12 @@ class Stack:
         """The ActOnce stack of that name, or all that are nested in it; one at least.
 
         Raises:
-            WrongUse: no stack can have this name.
+            UsageError: no stack can have this name.
             Failed: there is none, or AWS refuses.
         """
         root, *inside = [name] if name.startswith("arn:") else name.split("/")
         if not (_NAME.fullmatch(root) or _ARN.fullmatch(root)):
-            raise WrongUse(
+            raise UsageError(
                 f"--stack-name {name!r}: a stack's name has letters, digits and hyphens, a letter "
                 "first, 128 at most; a nested one is PARENT/LogicalId."
             )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 
 DEFAULT_STACK = "actonce"
 """The stack's name if nobody gives another; on the embedded AWS it has no other."""
@@ -22,7 +22,7 @@ STACK_NAME = "ACTONCE_STACK_NAME"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class TargetOptions:
     """A command line's options of the same names.
 
     Attributes:
@@ -38,7 +38,7 @@ class Chosen:
     yes: bool = False
 
     @property
-    def of_aws(self) -> dict[str, str]:
+    def aws_options(self) -> dict[str, str]:
         """The options that only AWS has, and their values."""
         told = {"--config-env": self.config_env, "--profile": self.profile, "--region": self.region}
         return {option: value for option, value in told.items() if value}
@@ -99,7 +99,7 @@ class Place:
 
 
 def decide(
-    chosen: Chosen,
+    chosen: TargetOptions,
     variables: Mapping[str, str],
     embedded: Embedded | None,
     configured: Callable[[], Configured],
@@ -122,24 +122,26 @@ def decide(
         configured: reads samconfig.toml; called only if it matters.
 
     Raises:
-        WrongUse: the options contradict each other, or the variables.
+        UsageError: the options contradict each other, or the variables.
         Failed: the embedded AWS is meant, and is not up.
     """
     if chosen.embedded:
-        if chosen.of_aws:
-            raise WrongUse(
+        if chosen.aws_options:
+            raise UsageError(
                 "--embedded has no profiles and one Region: leave --config-env, --profile and "
                 "--region out, or say --aws."
             )
         return _up(chosen, embedded)
     endpoint = variables.get(ENDPOINT) or None
-    of_aws = " and ".join([*(["--aws"] if chosen.embedded is False else []), *chosen.of_aws])
-    if of_aws and is_loopback(endpoint):
-        raise WrongUse(
-            f"{of_aws} said, and {ENDPOINT} is {endpoint}, which is not AWS: unset it, and the "
-            f"keys that go with it, or leave {of_aws} out."
+    aws_options = " and ".join(
+        [*(["--aws"] if chosen.embedded is False else []), *chosen.aws_options]
+    )
+    if aws_options and is_loopback(endpoint):
+        raise UsageError(
+            f"{aws_options} said, and {ENDPOINT} is {endpoint}, which is not AWS: unset it, and "
+            f"the keys that go with it, or leave {aws_options} out."
         )
-    if not of_aws:
+    if not aws_options:
         named = endpoint is None or (embedded is not None and endpoint == embedded.endpoint_url)
         if named and embedded is not None:
             return _up(chosen, embedded)
@@ -163,7 +165,7 @@ def decide(
     )
 
 
-def _up(chosen: Chosen, embedded: Embedded | None) -> Place:
+def _up(chosen: TargetOptions, embedded: Embedded | None) -> Place:
     if embedded is None:
         raise Failed("The embedded AWS is not up: actonce up brings it up; or say --aws.")
     if embedded.endpoint_url is None:
@@ -183,13 +185,13 @@ def _profile_of(variables: Mapping[str, str]) -> str | None:
     return variables.get("AWS_DEFAULT_PROFILE") or variables.get("AWS_PROFILE") or None
 
 
-def options(chosen: Chosen, name: str) -> str:
+def options(chosen: TargetOptions, name: str) -> str:
     """The options with which another command works there too, with a blank before each.
 
     They are those that were given, and the stack's name, unless it is the default.
     """
     named = None if name == DEFAULT_STACK and chosen.stack_name is None else name
-    told = ({"--stack-name": named} if named else {}) | chosen.of_aws
+    told = ({"--stack-name": named} if named else {}) | chosen.aws_options
     said = [f" {option} {shlex.quote(value)}" for option, value in told.items()]
     if chosen.embedded is not None:
         said.append(" --embedded" if chosen.embedded else " --aws")

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 from actonce.stack.stack_files import in_clone, sources
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
 MODULES = {
     # pip: sam build installs the functions' requirements by the pip of this environment.
@@ -32,11 +32,13 @@ def require(extra: str, wanted_by: str) -> None:
         wanted_by: the command that needs it, as the person typed it.
 
     Raises:
-        WrongUse: it is not, or not completely; says what to type.
+        UsageError: it is not, or not completely; says what to type.
     """
     missing = [name for name in MODULES[extra] if find_spec(name) is None]
     if missing:
-        raise WrongUse(f"{wanted_by} needs {missing[0]}, which is not installed: {install(extra)}")
+        raise UsageError(
+            f"{wanted_by} needs {missing[0]}, which is not installed: {install(extra)}"
+        )
 
 
 def install(extra: str) -> str:

@@ -1,7 +1,7 @@
 """Reads message ids where the stack's parameters say that they are."""
 
 from actonce.stack.clients import Stack, described
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from actonce_core.message import MessageReader
 
 DEFAULT = "body:message_id"
@@ -11,12 +11,12 @@ def message_reader(stack: Stack) -> MessageReader:
     """Read messages as the stack's starter does.
 
     Raises:
-        WrongUse: its parameter MessageIdFrom cannot be understood.
+        UsageError: its parameter MessageIdFrom cannot be understood.
     """
     try:
         return MessageReader(parameters(stack).get("MessageIdFrom", DEFAULT))
     except ValueError as error:
-        raise WrongUse(f"{error}.") from error
+        raise UsageError(f"{error}.") from error
 
 
 def parameters(stack: Stack) -> dict[str, str]:

@@ -57,7 +57,7 @@ def numbers(version: str) -> tuple[int, int, int] | None:
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
-def misfit(stack_name: str, stack: str | None, mine: str) -> str | None:
+def version_mismatch(stack_name: str, stack: str | None, mine: str) -> str | None:
     """Why two versions do not fit and what to do, in one sentence; None if they fit.
 
     They fit if their first two numbers are equal: a release that changes only the third changes

@@ -8,17 +8,17 @@ from typing import Final
 
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths, read_state, running
-from actonce.stack.endpoint import Chosen, Configured, Embedded, Place, decide, line, options
-from actonce.stack.stack_files import misfit, version
+from actonce.stack.endpoint import Configured, Embedded, Place, TargetOptions, decide, line, options
+from actonce.stack.stack_files import version, version_mismatch
 from actonce.terminal import output as console
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
-_NOT_CHOSEN = Chosen()
+_NOT_CHOSEN = TargetOptions()
 _SAMCONFIG: Final = "samconfig.toml"
 _OF_SAMCONFIG: Final = ("stack_name", "region", "profile")
 
 
-def find_aws(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
+def find_aws(chosen: TargetOptions = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
     """AWS or the embedded AWS, by `endpoint.decide`; tells the person which.
 
     Args:
@@ -27,7 +27,7 @@ def find_aws(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
 
     Raises:
         Failed: it cannot be reached, or the person said no.
-        WrongUse: there is no terminal to ask at.
+        UsageError: there is no terminal to ask at.
     """
     place = _place(chosen)
     aws = _aws(place)
@@ -35,7 +35,7 @@ def find_aws(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
     return aws
 
 
-def find_stack(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Stack:
+def find_stack(chosen: TargetOptions = _NOT_CHOSEN, *, changes: bool = False) -> Stack:
     """The ActOnce stack that is meant; warns the person if its version does not fit.
 
     Args:
@@ -44,14 +44,14 @@ def find_stack(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Stack:
 
     Raises:
         Failed: there is no such stack, or see `find_aws`.
-        WrongUse: see there.
+        UsageError: see there.
     """
     place = _place(chosen)
     aws = _aws(place)
     where = _tell(aws, place, place.stack, asks=changes and not chosen.yes)
     found = Stack.find(aws, place.stack)
     stack = replace(found, options=options(chosen, place.stack), where=where)
-    told = misfit(stack.display_name, stack.version, version())
+    told = version_mismatch(stack.display_name, stack.version, version())
     if told is not None:
         console.say_warning(told)
     return stack
@@ -67,32 +67,32 @@ def configured(folder: Path, env: str | None) -> Configured:
         env: the environment; None for `default`, which may be missing.
 
     Raises:
-        WrongUse: the file cannot be read, or does not have the environment.
+        UsageError: the file cannot be read, or does not have the environment.
     """
     folders = (folder, *folder.parents)
     file = next((one / _SAMCONFIG for one in folders if (one / _SAMCONFIG).is_file()), None)
     if file is None:
         if env is not None:
-            raise WrongUse(f"--config-env {env}: there is no {_SAMCONFIG} here, nor above.")
+            raise UsageError(f"--config-env {env}: there is no {_SAMCONFIG} here, nor above.")
         return Configured()
     told = os.path.relpath(file, folder)
     try:
         document = tomllib.loads(file.read_text("utf-8"))
         if env is not None and env not in document:
             envs = ", ".join(name for name in document if name != "version")
-            raise WrongUse(f"--config-env {env}: {told} has {envs or 'no environment'}.")
+            raise UsageError(f"--config-env {env}: {told} has {envs or 'no environment'}.")
         said = document.get(env or "default", {})
         both = [said.get(one, {}).get("parameters", {}) for one in ("global", "deploy")]
         values = {name: (both[0] | both[1]).get(name) for name in _OF_SAMCONFIG}
     except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise WrongUse(f"{told} cannot be read ({error}): mend it.") from error
+        raise UsageError(f"{told} cannot be read ({error}): mend it.") from error
     return Configured(
         f"[{env or 'default'}] of {told}",
         {name: value for name, value in values.items() if isinstance(value, str) and value},
     )
 
 
-def _place(chosen: Chosen) -> Place:
+def _place(chosen: TargetOptions) -> Place:
     paths = Paths.default()
     embedded = None
     if chosen.embedded is not False and read_state(paths) is not None:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
 HELP = "A UTC day: YYYY-MM-DD, today or yesterday."
 _RELATIVE = {"today": 0, "yesterday": 1}
@@ -16,7 +16,7 @@ def day_named(text: str, *, ahead: bool = False) -> date:
         ahead: whether the day may be one that has not begun: somebody's clock may have been wrong.
 
     Raises:
-        WrongUse: it is no day, or has not begun.
+        UsageError: it is no day, or has not begun.
     """
     today = datetime.now(UTC).date()
     if text in _RELATIVE:
@@ -24,11 +24,11 @@ def day_named(text: str, *, ahead: bool = False) -> date:
     try:
         found = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date()
     except ValueError as error:
-        raise WrongUse(
+        raise UsageError(
             f"{text!r} is no day; write it as 2026-11-21, today or yesterday."
         ) from error
     if found > today and not ahead:
-        raise WrongUse(f"{found} has not begun (UTC); there are no records of it.")
+        raise UsageError(f"{found} has not begun (UTC); there are no records of it.")
     return found
 
 
@@ -38,7 +38,7 @@ def span_named(
     """The first and the last day; None: no day is named. See `day_named`.
 
     Raises:
-        WrongUse: a day is missing, or is one too many, or they are the wrong way round.
+        UsageError: a day is missing, or is one too many, or they are the wrong way round.
     """
     if day is first is last is None:
         return None
@@ -46,8 +46,8 @@ def span_named(
         only = day_named(day, ahead=ahead)
         return only, only
     if day is not None or first is None or last is None:
-        raise WrongUse("Name the days: either --day DAY, or --from DAY and --until DAY.")
+        raise UsageError("Name the days: either --day DAY, or --from DAY and --until DAY.")
     begin, end = (day_named(one, ahead=ahead) for one in (first, last))
     if end < begin:
-        raise WrongUse(f"--until {last} is before --from {first}: exchange them.")
+        raise UsageError(f"--until {last} is before --from {first}: exchange them.")
     return begin, end

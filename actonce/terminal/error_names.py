@@ -19,7 +19,7 @@ WORDS: Mapping[str, str] = {
 """Words by error name."""
 
 
-def in_words(name: str) -> str:
+def error_label(name: str) -> str:
     """The words for an error's name; other names stay as they are."""
     return WORDS.get(name, name)
 

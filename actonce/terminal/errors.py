@@ -7,7 +7,7 @@ class Failed(Exception):
     exit_status = 1
 
 
-class WrongUse(Failed):
+class UsageError(Failed):
     """What was asked for cannot be asked for (exit status 2)."""
 
     exit_status = 2

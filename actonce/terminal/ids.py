@@ -1,6 +1,6 @@
 """Message ids as a person names them, in commands and addresses."""
 
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from actonce_core.execution import unusable_id
 
 
@@ -8,10 +8,11 @@ def check_id(text: str) -> str:
     """An id that a message can have.
 
     Raises:
-        WrongUse: it is empty, as from a shell variable that is not set, or no message can have it.
+        UsageError: it is empty, as from a shell variable that is not set, or no message can have
+            it.
     """
     if not text:
-        raise WrongUse("An empty id names nothing: is a variable of your shell not set?")
+        raise UsageError("An empty id names nothing: is a variable of your shell not set?")
     if (why := unusable_id(text)) is not None:
-        raise WrongUse(f"No message has the id that was given, which {why}: look it up again.")
+        raise UsageError(f"No message has the id that was given, which {why}: look it up again.")
     return text

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.segment import Segment
 from rich.text import Text
 
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce.terminal.visible import json_text, visible
 
 
@@ -126,12 +126,12 @@ def agree(question: str, otherwise: str) -> None:
         otherwise: the message where there is no terminal.
 
     Raises:
-        WrongUse: there is no terminal.
+        UsageError: there is no terminal.
         Failed: the answer was not yes.
     """
     answer = ask(question)
     if answer is None:
-        raise WrongUse(otherwise)
+        raise UsageError(otherwise)
     if not answer:
         raise Failed("Nothing was done.")
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
 _BUCKET: Final = re.compile(r"s3[an]?://(?P<bucket>[^/]+)/(?P<prefix>(?:.+/)?)")
 
@@ -14,9 +14,9 @@ def bucket_and_prefix(uri: str) -> tuple[str, str]:
     Spark's `s3a://` names the same.
 
     Raises:
-        WrongUse: it is none.
+        UsageError: it is none.
     """
     match = _BUCKET.fullmatch(uri if uri.endswith("/") else f"{uri}/")
     if match is None:
-        raise WrongUse(f"{uri} names no bucket: write s3://bucket/ or s3://bucket/prefix/.")
+        raise UsageError(f"{uri} names no bucket: write s3://bucket/ or s3://bucket/prefix/.")
     return match["bucket"], match["prefix"]

@@ -65,7 +65,7 @@ class OutputLost(OSError):
     """This process's output could not be written: a full disk."""
 
 
-class _Telling:
+class _ErrorReportingStream:
     """A stream whose errors are told apart from those of other files.
 
     That its reader has gone, as `head -1` does when it has its line, is no error: what is still to
@@ -97,7 +97,7 @@ class _Telling:
         return getattr(self._stream, name)
 
 
-class Guarded:
+class EscapingStream:
     """A text stream that is written codes; line feeds and tabs stay.
 
     For what prints past the consoles: an argument parser's errors, tracebacks, warnings. It has no
@@ -105,7 +105,7 @@ class Guarded:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self.rich_proxied_file = _Telling(stream)
+        self.rich_proxied_file = _ErrorReportingStream(stream)
 
     def write(self, text: str) -> int:
         """Write a text; the answer counts its own characters."""
@@ -125,10 +125,10 @@ class Guarded:
 
 def guard_standard_streams() -> None:
     """Guard this process's output and errors, once."""
-    if not isinstance(sys.stdout, Guarded):
-        sys.stdout = cast("TextIO", Guarded(sys.stdout))
-    if not isinstance(sys.stderr, Guarded):
-        sys.stderr = cast("TextIO", Guarded(sys.stderr))
+    if not isinstance(sys.stdout, EscapingStream):
+        sys.stdout = cast("TextIO", EscapingStream(sys.stdout))
+    if not isinstance(sys.stderr, EscapingStream):
+        sys.stderr = cast("TextIO", EscapingStream(sys.stderr))
 
 
 def give_up_output(stream: TextIO | None = None) -> None:

@@ -14,7 +14,7 @@ EFFECT_BACKOFF_GROWTH = 2.0
 long as the state machine's retries."""
 
 
-def seconds_until_back(receive_count: int, chance: float, growth: float) -> float:
+def redelivery_delay(receive_count: int, chance: float, growth: float) -> float:
     """Seconds until a failed delivery comes back; see `FIRST_BACKOFF_SECONDS`.
 
     The visibility timeout is meant for a crash and takes minutes; throttling passes in seconds.

@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger, Metrics, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce_core.backoff import START_BACKOFF_GROWTH, seconds_until_back
+from actonce_core.backoff import START_BACKOFF_GROWTH, redelivery_delay
 from actonce_core.delivery import Delivery
 from actonce_core.message import Refusal
 from actonce_core.records import delivery_record, error_name, log_line
@@ -55,7 +55,7 @@ class Batch:
         handle_delivery: handles one delivery.
         sqs: a client.
         requests_queue_url: the queue that the deliveries come from.
-        growth: see `seconds_until_back`.
+        growth: see `redelivery_delay`.
         chance: a number from 0 to 1.
         put_events: receives all results but the failures; what it raises is logged.
     """
@@ -129,7 +129,7 @@ class Batch:
                         "Id": str(number),
                         "ReceiptHandle": one.receipt_handle,
                         "VisibilityTimeout": math.ceil(
-                            seconds_until_back(one.receive_count, self._chance(), self._growth)
+                            redelivery_delay(one.receive_count, self._chance(), self._growth)
                         ),
                     }
                     for number, one in enumerate(failed)

@@ -143,7 +143,7 @@ class Starter:
         """
         message = self.reader.read(delivery)
         if isinstance(message, Refusal):
-            self.unstarted.hand_on(delivery, message)
+            self.unstarted.send_to_unstarted(delivery, message)
             return DeliveryResult(message, None)
         now = self.clock()
         known = self._remember(message, now)
@@ -158,7 +158,7 @@ class Starter:
             )
         outcome = refusal or self._start(message, first_seen_now=known is None)
         if isinstance(outcome, Refusal):
-            self.unstarted.hand_on(delivery, outcome)
+            self.unstarted.send_to_unstarted(delivery, outcome)
         return DeliveryResult(outcome, message)
 
     def _remember(self, message: Message, now: datetime) -> Row | None:

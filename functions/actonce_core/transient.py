@@ -56,7 +56,7 @@ def _plain(code: str) -> str:
     return code.rpartition("#")[2].rpartition(".")[2]
 
 
-def patiently(
+def retry_throttled(
     call: Callable[[], T], retry_for: float, sleep: Callable[[float], object] = time.sleep
 ) -> T:
     """Make a call until its errors are none that pass by themselves, with back-off and full jitter.

@@ -102,7 +102,7 @@ class UnstartedQueue:
         self.sqs = sqs
         self._queue_url = queue_url
 
-    def hand_on(self, delivery: Delivery, refusal: Refusal) -> None:
+    def send_to_unstarted(self, delivery: Delivery, refusal: Refusal) -> None:
         """Send the delivery there, its body verbatim.
 
         A body of nearly 1 MiB leaves no room for the reason. Then the message keeps the attributes

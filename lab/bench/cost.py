@@ -22,7 +22,7 @@ from lab.conformance.simulated_stack import (
     APPOINTMENTS_TABLE,
     TABLES,
     SimulatedStack,
-    Way,
+    StrategyUnderTest,
     process_message,
 )
 from lab.conformance.strategies.known import way
@@ -89,7 +89,7 @@ def units(kind: str, request: Mapping[str, Any]) -> tuple[int, float]:
     raise ValueError(f"What {kind} takes is not known here.")
 
 
-def count(one: Way, *, duplicate: bool) -> Count:
+def count(one: StrategyUnderTest, *, duplicate: bool) -> Count:
     """What a new message that succeeds takes, or a duplicate of it, ten minutes later.
 
     Raises:
@@ -108,7 +108,7 @@ def count(one: Way, *, duplicate: bool) -> Count:
     )
 
 
-def _taken(one: Way, *, times: int) -> Count:
+def _taken(one: StrategyUnderTest, *, times: int) -> Count:
     world = World(telling=True)
     stack = SimulatedStack(world, one, process_message())
     for number in range(times):

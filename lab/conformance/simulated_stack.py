@@ -12,7 +12,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.stack.stack_files import sources
-from actonce_core.backoff import EFFECT_BACKOFF_GROWTH, START_BACKOFF_GROWTH, seconds_until_back
+from actonce_core.backoff import EFFECT_BACKOFF_GROWTH, START_BACKOFF_GROWTH, redelivery_delay
 from actonce_core.delivery import Delivery
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer
 from actonce_core.invoked_effect import InvokedEffect
@@ -127,7 +127,7 @@ def _blind_machine() -> machine.Definition:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Way:
+class StrategyUnderTest:
     """A way to deduplicate.
 
     Attributes:
@@ -207,7 +207,9 @@ class SimulatedStack:
         unheard_until: milliseconds of the world until which all heartbeats of a lease are lost.
     """
 
-    def __init__(self, world: World, way: Way, definition: machine.Definition) -> None:
+    def __init__(
+        self, world: World, way: StrategyUnderTest, definition: machine.Definition
+    ) -> None:
         self.world = world
         self.way = self.deployed = way
         self.state_machine = STATE_MACHINE
@@ -411,7 +413,7 @@ class SimulatedStack:
             "Id": "0",
             "ReceiptHandle": delivery.receipt_handle,
             "VisibilityTimeout": math.ceil(
-                seconds_until_back(delivery.receive_count, JITTER, growth)
+                redelivery_delay(delivery.receive_count, JITTER, growth)
             ),
         }
         with contextlib.suppress(ClientError, BotoCoreError):

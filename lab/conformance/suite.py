@@ -5,13 +5,13 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 from lab.conformance.hazards import SCENARIOS, Scenario, scenario
-from lab.conformance.simulated_stack import Way
+from lab.conformance.simulated_stack import StrategyUnderTest
 from lab.conformance.strategies.known import WAYS
 from lab.conformance.strategies.known import way as named
 from lab.conformance.trial import Trial, run_trial
 from lab.conformance.verdict import Kind
 
-Pair = tuple[Way, Scenario]
+Pair = tuple[StrategyUnderTest, Scenario]
 
 
 def published() -> list[Pair]:
@@ -19,7 +19,7 @@ def published() -> list[Pair]:
     return [(way, hazard) for way in WAYS for hazard in SCENARIOS if is_published(way, hazard)]
 
 
-def is_published(way: Way, hazard: Scenario) -> bool:
+def is_published(way: StrategyUnderTest, hazard: Scenario) -> bool:
     """Whether the published tables have this pair."""
     is_meant = hazard.ways is None or way.name in hazard.ways
     return is_meant and hazard.name not in way.left_out

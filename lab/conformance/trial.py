@@ -9,7 +9,7 @@ from lab.conformance.explorer import walk
 from lab.conformance.hazards import Scenario
 from lab.conformance.machine import Definition
 from lab.conformance.process import Event
-from lab.conformance.simulated_stack import SimulatedStack, Way, process_message
+from lab.conformance.simulated_stack import SimulatedStack, StrategyUnderTest, process_message
 from lab.conformance.threads import seen_by_answer
 from lab.conformance.verdict import Kind, Verdict, final_state, judge
 from lab.conformance.world import World
@@ -40,7 +40,9 @@ class Trial:
     story: tuple[Event, ...] = field(default=(), compare=False)
 
 
-def run_trial(way: Way, scenario: Scenario, *, definition: Definition | None = None) -> Trial:
+def run_trial(
+    way: StrategyUnderTest, scenario: Scenario, *, definition: Definition | None = None
+) -> Trial:
     """Walk every schedule.
 
     Args:

@@ -15,7 +15,7 @@ from actonce.cli import demo as demo_command
 from actonce.embedded import lifecycle, nesting
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.stack.stack_files import MANIFEST
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from actonce_core.message import MessageReader
 from tests.support import template
 from tests.support.commands import run
@@ -127,7 +127,7 @@ def test_a_command_means_the_project_that_it_is_run_in(
 
 def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(WrongUse, match=r"cannot be made \(Not a directory\).*ACTONCE_DIR"):
+    with pytest.raises(UsageError, match=r"cannot be made \(Not a directory\).*ACTONCE_DIR"):
         lifecycle.up(Paths(tmp_path / "file" / ".actonce"), lambda _: None)
 
 
@@ -145,10 +145,10 @@ def test_the_demo_of_a_project_is_of_its_own_effect(
         (20, message_id) for message_id in traffic.message_ids
     }
     own.check(MessageReader("body:message_id"))
-    with pytest.raises(WrongUse, match="--input"):
+    with pytest.raises(UsageError, match="--input"):
         own.check(MessageReader("body:order_id"))
     assert demo_command._own(Paths(shop / "other"), None, None) is None  # the example's
-    with pytest.raises(WrongUse, match="has to be an object"):
+    with pytest.raises(UsageError, match="has to be an object"):
         demo_command._own(Paths.default(), "[]", None)
 
 

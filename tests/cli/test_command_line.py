@@ -25,7 +25,7 @@ from actonce.stack import extras
 from actonce.stack.embedded_folder import PROJECT
 from actonce.stack.stack_files import version
 from actonce.terminal import output
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from tests.support.actonce_server import ACTONCE, run_actonce
 from tests.support.moto_stack import Actonce, Ended
 
@@ -326,7 +326,7 @@ def test_a_command_without_its_extra_says_what_to_type(
 ) -> None:
     found = {missing: None}
     monkeypatch.setattr(extras, "find_spec", lambda one: found.get(one, find_spec(one)))
-    with pytest.raises(WrongUse) as raised:
+    with pytest.raises(UsageError) as raised:
         cli.COMMANDS[name].load(name)
     assert str(raised.value) == (
         f"actonce {name} needs {missing}, which is not installed: "

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import boto3
 import pytest
+from botocore.config import Config
 
 from actonce.adopt.effect_check.on_lambda import OnLambda
 from actonce.cli import app, effect
@@ -45,7 +46,7 @@ def test_what_is_no_answer_is_wrong_use(
         endpoint_url=f"http://127.0.0.1:{number}",
         aws_access_key_id="test",
         aws_secret_access_key="test",
-        config=client_config(0.2 - SECONDS_BEFORE_A_FUNCTION_BEGINS),
+        config=Config(**client_config(0.2 - SECONDS_BEFORE_A_FUNCTION_BEGINS)),
     )
     calls = OnLambda(client, State(0, number, {}), tmp_path, "effect", "effect")
     monkeypatch.setattr(effect, "_deployed", lambda _stack_name: (calls, 4))

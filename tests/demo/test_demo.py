@@ -19,7 +19,7 @@ from actonce.embedded import faults, lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 
 OWN = {"EffectFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:gift-cards"}
 
@@ -39,7 +39,7 @@ def test_what_cannot_be_is_told_before_anything_is_thrown_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, str] | None, said: str
 ) -> None:
     monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, OWN, "deployed"))
-    with pytest.raises(WrongUse, match=said):
+    with pytest.raises(UsageError, match=said):
         demo.run(replace(SETTINGS, parameters=parameters), Paths(tmp_path / "home"))
 
 
@@ -55,7 +55,7 @@ def test_what_no_demo_has_brought_up_is_not_thrown_away(
     for brought_up in (None, "cut o", '{"pid": 8}'):
         if brought_up is not None:
             paths.demo.write_text(brought_up)
-        with pytest.raises(WrongUse, match="actonce down throws it away"):
+        with pytest.raises(UsageError, match="actonce down throws it away"):
             demo.run(SETTINGS, paths, lambda _: None)
     for settings in (replace(SETTINGS, keep=True), SETTINGS):
         with pytest.raises(Failed, match="it goes on"):
@@ -114,7 +114,7 @@ def test_another_demo_in_the_folder_is_wrong_use_and_touches_nothing(
     monkeypatch.setattr(lifecycle, "running", touched)
     with (tmp_path / "demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(WrongUse, match="Another demo runs"):
+        with pytest.raises(UsageError, match="Another demo runs"):
             demo.run(SETTINGS, Paths(tmp_path))
 
 

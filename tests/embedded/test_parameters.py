@@ -13,7 +13,7 @@ from actonce.embedded import lifecycle, nesting, parameters, serving
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 
 
 def test_what_the_template_has_by_default_and_what_is_set_here_is_allowed() -> None:
@@ -48,7 +48,7 @@ def test_a_wrong_parameter_is_told_with_the_template_that_it_is_meant_for() -> N
         ({"MaxRounds": "0"}, "not less than 1"),
         ({"Strategy": "lease", "MaxRounds": "4"}, "not greater than 3"),
     ):
-        with pytest.raises(WrongUse, match=said):
+        with pytest.raises(UsageError, match=said):
             lifecycle.check(paths, given)
 
 
@@ -72,7 +72,7 @@ def test_what_a_template_reads_from_parameter_store_is_wanted_by_its_name(tmp_pa
         ({"ssm:/shop/price": "5", "Image": "/shop/image"}, "Image is read from '/shop/image'"),
         ({"ssm:/shop/price": "5", "Cost": "6"}, "no parameter 'Cost'"),
     ):
-        with pytest.raises(WrongUse, match=said):
+        with pytest.raises(UsageError, match=said):
             parameters.check(given, templates)
     parameters.check({"ssm:/shop/price": "5"}, templates)
     parameters.check({"ssm:/shop/new": "5", "Price": "/shop/new"}, templates)
@@ -114,13 +114,13 @@ def test_nothing_is_stopped_or_deployed_for_what_cannot_be(
         monkeypatch.setattr(module, name, touched)
     monkeypatch.setattr(lifecycle, "build", unbuildable)
     for fresh in (True, False):
-        with pytest.raises(WrongUse):
+        with pytest.raises(UsageError):
             lifecycle.up(Paths(tmp_path), lambda _: None, parameters={"Bogus": "1"}, fresh=fresh)
     with pytest.raises(Failed, match="sam build failed"):
         lifecycle.up(Paths(tmp_path), lambda _: None, fresh=True)
     # A parameter of the last time that the template has no more was not given this time.
     monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, {"Bogus": "1"}, "deployed"))
-    with pytest.raises(WrongUse, match="given to the last up"):
+    with pytest.raises(UsageError, match="given to the last up"):
         lifecycle.up(Paths(tmp_path), lambda _: None)
 
 
@@ -159,7 +159,7 @@ def test_the_port_of_the_last_time_is_taken_again_unless_it_is_taken(
         other.listen()
         assert serving.port_of_last_time(paths) == 0
         monkeypatch.setattr(lifecycle, "build", None)  # it is not come to
-        with pytest.raises(WrongUse, match=f"Port {port} is taken"):
+        with pytest.raises(UsageError, match=f"Port {port} is taken"):
             lifecycle.up(paths, lambda _: None, port=port)
     assert serving.port_of_last_time(paths) == port
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from actonce.embedded import nesting, prepared
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from tests.support import template as cloudformation
 
 HERE = f"python3.{sys.version_info.minor}"
@@ -130,5 +130,5 @@ Resources:
 def test_what_is_no_project_is_said_in_one_sentence(
     write: Write, tmp_path: Path, text: str | None, said: str
 ) -> None:
-    with pytest.raises(WrongUse, match=said):
+    with pytest.raises(UsageError, match=said):
         prepared.actonce_in(write(text) if text else nesting.read(nesting.outermost(tmp_path)))

@@ -15,7 +15,7 @@ from actonce.doctor.states import QUESTIONS, Verdict, ask, ask_about, exit_statu
 from actonce.embedded import serving
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from tests.support import asl
 
 ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:once"
@@ -133,5 +133,5 @@ def test_it_asks_awss_own_host_without_a_role_and_with_a_context_only_beside_a_m
 
 
 def test_a_stack_without_executions_has_no_states() -> None:
-    with pytest.raises(WrongUse, match="shop starts no executions"):
+    with pytest.raises(UsageError, match="shop starts no executions"):
         ask_about(Stack(Aws(), "shop", {}))

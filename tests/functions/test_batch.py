@@ -15,7 +15,7 @@ from actonce_core.backoff import (
     EFFECT_BACKOFF_GROWTH,
     LONGEST_BACKOFF_SECONDS,
     START_BACKOFF_GROWTH,
-    seconds_until_back,
+    redelivery_delay,
 )
 from actonce_core.batch import Batch
 from actonce_core.delivery import Delivery
@@ -173,7 +173,7 @@ GROWTHS = st.sampled_from([START_BACKOFF_GROWTH, EFFECT_BACKOFF_GROWTH])
 def test_it_comes_back_after_seconds_then_later_each_time_and_at_last_a_quarter_of_an_hour(
     chance: float, growth: float
 ) -> None:
-    waits = [seconds_until_back(n, chance, growth) for n in range(1, 1000)]
+    waits = [redelivery_delay(n, chance, growth) for n in range(1, 1000)]
     assert 2 < waits[0] <= 4
     assert waits == sorted(waits)
     assert 600 <= waits[59] <= waits[-1] <= LONGEST_BACKOFF_SECONDS == 900
@@ -187,4 +187,4 @@ def test_what_fails_again_waits_longer_by_the_growth_of_its_batch(growth: float)
     sqs = Sqs()
     failed = record(1, ApproximateReceiveCount="5")
     Batch(failing(1), sqs, "url", growth=growth, chance=lambda: 1.0).handle({"Records": [failed]})  # type: ignore[arg-type]
-    assert sqs.calls == [{"handle-1": math.ceil(seconds_until_back(5, 1.0, growth))}]
+    assert sqs.calls == [{"handle-1": math.ceil(redelivery_delay(5, 1.0, growth))}]

@@ -16,7 +16,7 @@ from actonce_core import transient
 from actonce_core.histories.day_file import json_line, packed, unpacked
 from actonce_core.histories.reading import ExecutionSummary, executions_between, read_histories
 from actonce_core.histories.stays import dead_letter_records
-from actonce_core.transient import patiently
+from actonce_core.transient import retry_throttled
 from tests.support.histories import (
     START,
     STATE_MACHINE,
@@ -87,10 +87,10 @@ def test_throttling_is_waited_out_for_a_while_and_other_errors_are_not(
         return "answer"
 
     if calls > 5:
-        assert patiently(fail, retry_for) == "answer"
+        assert retry_throttled(fail, retry_for) == "answer"
     else:
         with pytest.raises(ClientError, match=code):
-            patiently(fail, retry_for)
+            retry_throttled(fail, retry_for)
     assert len(made) == calls
 
 

@@ -16,7 +16,7 @@ REFUSAL = Refusal(Reason.CONFLICT, "Another content (fingerprint aaaaaaaaaaaa…
 
 
 def handed_on(aws: MotoAws, refused: Delivery) -> dict[str, Any]:
-    UnstartedQueue(aws.sqs, aws.unstarted_queue).hand_on(refused, REFUSAL)
+    UnstartedQueue(aws.sqs, aws.unstarted_queue).send_to_unstarted(refused, REFUSAL)
     (message,) = aws.unstarted()
     return message
 
@@ -72,7 +72,7 @@ def test_from_a_fifo_queue_it_keeps_its_group_and_is_dropped_only_as_its_own_cop
     sqs = Recorded()
     fifo = {"MessageGroupId": "g", "MessageDeduplicationId": "d", "SequenceNumber": "1"}
     refused = delivery("{}", sqs_message_id="sqs-7", attributes=fifo)
-    UnstartedQueue(sqs, "url").hand_on(refused, REFUSAL)  # type: ignore[arg-type]
+    UnstartedQueue(sqs, "url").send_to_unstarted(refused, REFUSAL)  # type: ignore[arg-type]
     assert sqs.asked["MessageGroupId"] == sqs.asked["MessageDeduplicationId"] == "sqs-7"
     attributes = sqs.asked["MessageAttributes"]
     assert attributes["source_group_id"]["StringValue"] == "g"

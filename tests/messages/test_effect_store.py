@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from actonce.cli.effects_options import EffectsPlace
 from actonce.messages.effect_store import DynamoDbEffects, EffectStore, FileEffects
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support.stacks import forbid
 from tests.support.tables import make_table
@@ -224,7 +224,7 @@ def test_lines_are_read_under_names_of_their_own(tmp_path: Path, *, packed: bool
 )
 def test_a_file_that_is_not_of_effects_is_told(tmp_path: Path, content: bytes, said: str) -> None:
     file = tmp_path / "effects"
-    with pytest.raises(WrongUse, match="there is no such file"):
+    with pytest.raises(UsageError, match="there is no such file"):
         FileEffects(file, Attributes())
     file.write_bytes(content)
     with pytest.raises(Failed, match=said):

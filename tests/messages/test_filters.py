@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import EntryFilter, age, group_entries, read_moment
 from actonce.messages.unstarted import unstarted
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from actonce_core.message import MessageReader
 from tests.support.queues import handed_on, letter, queued
 
@@ -100,6 +100,6 @@ def test_a_time_or_an_age_is_read(text: str, minutes: float) -> None:
 def test_what_is_neither_is_wrong_use(text: str) -> None:
     try:
         at = read_moment(text, NOW)
-    except WrongUse:
+    except UsageError:
         return
     assert at.tzinfo is UTC

@@ -10,7 +10,7 @@ from botocore.stub import ANY, Stubber
 from actonce.messages import recent
 from actonce.messages.recent import whole_day
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from tests.support.histories import history_of, posted, started, succeeded
 from tests.support.moto_stack import Actonce
 from tests.support.stacks import NOW
@@ -118,13 +118,13 @@ def test_a_status_is_asked_of_aws_in_its_own_words(moto_stack: Stack) -> None:
         wanted["statusFilter"] = "TIMED_OUT"
         answers.add_response("list_executions", {"executions": []}, wanted)
         assert not recent.page(moto_stack, status="timed-out", limit=1).messages
-    with pytest.raises(WrongUse, match="'complete' here; there are RUNNING, SUCCEEDED"):
+    with pytest.raises(UsageError, match="'complete' here; there are RUNNING, SUCCEEDED"):
         recent.page(moto_stack, status="complete", limit=1)
 
 
 @pytest.mark.parametrize("cursor", ["x", "1", "-1:", "\u0663:a", "999999999999:"])
 def test_a_place_in_the_list_that_is_none_is_told(moto_stack: Stack, cursor: str) -> None:
-    with pytest.raises(WrongUse, match="first page"):
+    with pytest.raises(UsageError, match="first page"):
         recent.page(moto_stack, cursor=cursor, limit=3)
 
 

@@ -20,7 +20,7 @@ from actonce.operate.decisions.deciding import BulkDecision, decide
 from actonce.operate.decisions.results import DecisionOutcome, why_unsure
 from actonce.queues import scan
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from tests.support.moto_stack import VERSION_DEPLOYED
 from tests.support.queues import (
     dead,
@@ -164,7 +164,7 @@ def test_the_letter_of_an_earlier_attempt_decides_nothing_and_goes(
 @pytest.mark.parametrize("decision", ["retry", "perform", "resolve", "reject"])
 def test_behind_a_lock_every_decision_names_its_letter(ledger: Stack, decision: Decision) -> None:
     dead(ledger, "m-1")
-    with pytest.raises(WrongUse, match="Look first"):
+    with pytest.raises(UsageError, match="Look first"):
         decide(ledger, "m-1", decision, "x")
     assert (ids_left(ledger), row(ledger, "m-1")["outcome"]) == (["m-1"], "dead_letter")
 

@@ -22,7 +22,7 @@ from actonce.operate.decisions.results import DecisionOutcome, DecisionUnconfirm
 from actonce.queues import scan
 from actonce.queues.scan import counts
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce_core.execution import execution_name
 from actonce_core.histories.stays import DecisionWait
 from tests.support.histories import START, Kind, history_of
@@ -257,7 +257,7 @@ def test_without_a_letter_the_command_that_decides_on_the_one_that_stands_there_
     if decision == "retry":
         described = {"executionArn": ARN, "stateMachineArn": STATE_MACHINE, "startDate": START}
         stepfunctions.add_response("describe_execution", described | {"status": "RUNNING"})
-    with pytest.raises(WrongUse, match="Look first") as refused:
+    with pytest.raises(UsageError, match="Look first") as refused:
         decide(stack, "m-1", decision, "no way")
     command = f"{decision} --letter {shown[:8]} --note 'no way' --stack-name shop m-1"
     assert str(refused.value).endswith(f": actonce dead-letters {command}")
@@ -269,7 +269,7 @@ def test_without_any_letter_only_a_retry_goes(
     moto_stack: Stack, stepfunctions: Stubber, decision: Decision
 ) -> None:
     assert stepfunctions is not None  # it is not asked anything
-    with pytest.raises(WrongUse, match="'m-1' in the queue, and without one"):
+    with pytest.raises(UsageError, match="'m-1' in the queue, and without one"):
         decide(moto_stack, "m-1", decision, "looked")
 
 
@@ -277,14 +277,14 @@ def test_a_letter_is_named_by_what_only_its_id_begins_with(
     moto_stack: Stack, stepfunctions: Stubber
 ) -> None:
     assert stepfunctions is not None
-    with pytest.raises(WrongUse, match="8 characters"):
+    with pytest.raises(UsageError, match="8 characters"):
         decide(moto_stack, "m-1", "resolve", "x", "1234567")
     two = [letter(number=1), letter(number=2)]
     queues = [
         dataclasses.replace(one.queued, sqs_message_id=f"12345678-{n}") for n, one in enumerate(two)
     ]
     queue: Any = SimpleNamespace(messages=lambda: queues, in_flight_elsewhere=0)
-    with pytest.raises(WrongUse, match="2 dead letters begin so"):
+    with pytest.raises(UsageError, match="2 dead letters begin so"):
         find_letter(queue, "m-1", "12345678")
     found = find_letter(queue, "m-1", "12345678-0")
     assert found is not None

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from actonce.cli.audit import audit as audit_command
 from actonce.records.audit_listing import message_ids
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce_pipeline.audit.job import audit
 from tests.pipeline.nights import requested
 from tests.pipeline.streams_on_disk import DAY, EFFECTS, at, delivery, performed, sent, write
@@ -62,11 +62,11 @@ def test_the_command_prints_an_id_a_line_and_audits_nothing(
 
 def test_what_is_no_result_of_an_audit_is_told(tmp_path: Path) -> None:
     for place in (str(tmp_path), "s3://bucket/audit"):
-        with pytest.raises(WrongUse):
+        with pytest.raises(UsageError):
             message_ids(place, "lost", None)
-    with pytest.raises(WrongUse, match="holds no summary"):
+    with pytest.raises(UsageError, match="holds no summary"):
         audit_command(str(tmp_path), list_="lost")
-    with pytest.raises(WrongUse, match="one of performed_once, "):
+    with pytest.raises(UsageError, match="one of performed_once, "):
         message_ids(str(tmp_path), "performed", None)
     result = tmp_path / "audit"
     (result / "messages" / f"day={DAY}").mkdir(parents=True)

@@ -336,7 +336,7 @@ def test_whose_a_record_is_is_told(stream: str, line: str, source: str | None) -
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told_of"),
+    ("name", "content", "describe_error"),
     [
         ("summary", json.dumps({"tableArn": ARN, "itemCount": 2}), [(f"table {ARN}", None)]),
         ("files", '{"dataFileS3Key": "a"}\n{"dataFileS3Key": "b"}', []),
@@ -350,10 +350,10 @@ def test_whose_a_record_is_is_told(stream: str, line: str, source: str | None) -
     ],
 )
 def test_what_an_export_says_of_itself_is_read(
-    name: str, content: str, told_of: list[tuple[str | None, str | None]]
+    name: str, content: str, describe_error: list[tuple[str | None, str | None]]
 ) -> None:
     found = rows(content, "effects", f"AWSDynamoDB/1/manifest-{name}.json")
-    assert [(one["source"], one["problem"]) for one in found] == told_of
+    assert [(one["source"], one["problem"]) for one in found] == describe_error
 
 
 def test_no_record_is_taken_for_a_control_message() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from actonce.queues.sending import Accepted, Line
 from actonce.queues.sent_record import Resumable, SentRecord
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 from actonce_core.message import MessageReader
 
 AT = datetime(2026, 1, 31, 23, 59, 59, 999_000, tzinfo=UTC)
@@ -104,11 +104,11 @@ def test_a_run_goes_on_from_what_earlier_ones_confirmed_of_that_content_and_queu
             record.append([accepted(number, "{}", at)])
     with closing(resumed(tmp_path)) as record:
         assert (has(record), record.confirmed) == ([1, 4, 10], 3)
-        with pytest.raises(WrongUse, match="Another actonce send writes"):
+        with pytest.raises(UsageError, match="Another actonce send writes"):
             resumed(tmp_path)
     with closing(resumed(tmp_path, queue="another")) as record:
         assert (has(record), record.confirmed) == ([], 0)
-    with pytest.raises(WrongUse, match="is not what it was"):
+    with pytest.raises(UsageError, match="is not what it was"):
         resumed(tmp_path, b"\n" * 10)
 
 
@@ -146,7 +146,7 @@ def test_a_damaged_record_is_neither_passed_over_nor_believed(
     damaged = spoiled if spoiled[0] == 0 else gzip.compress(spoiled)
     path.write_bytes(path.read_bytes() + damaged + path.read_bytes())
     before = path.read_bytes()
-    with pytest.raises(WrongUse, match="is damaged"):
+    with pytest.raises(UsageError, match="is damaged"):
         resumed(tmp_path)
     assert path.read_bytes() == before
 

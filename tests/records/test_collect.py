@@ -17,7 +17,7 @@ from actonce.records import collect as module
 from actonce.records.collect import STREAMS, CollectRequest, CollectResult, collect
 from actonce.records.day_files import day_folder
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from actonce_core.histories.reading import ExecutionRecords, ExecutionSummary
 from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support import stacks
@@ -314,7 +314,7 @@ def test_records_that_came_another_way_are_never_counted_twice(
     folder = day_folder(tmp_path, stream, TODAY)
     folder.mkdir(parents=True)
     (folder / "from-s3.gz").write_bytes(b"")
-    with pytest.raises(WrongUse, match=r"from-s3\.gz was not written by actonce collect"):
+    with pytest.raises(UsageError, match=r"from-s3\.gz was not written by actonce collect"):
         run(stack, tmp_path, stream)
 
 

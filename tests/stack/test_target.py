@@ -13,10 +13,10 @@ import pytest
 from moto import mock_aws
 
 from actonce.stack.clients import Aws, Stack
-from actonce.stack.endpoint import Chosen, Configured, Embedded, Place, decide, line, options
+from actonce.stack.endpoint import Configured, Embedded, Place, TargetOptions, decide, line, options
 from actonce.stack.stack_files import version
 from actonce.stack.target import configured, find_aws, find_stack
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 from tests.support import terminal
 from tests.support.stacks import with_outputs
 
@@ -32,7 +32,7 @@ FILE = Configured("[default] of f", {"stack_name": "shop", "region": "eu-west-1"
 # --------------------------------------------------------------------------- the rule
 
 
-NOT_AWS = WrongUse, "leave --profile and --region out"
+NOT_AWS = UsageError, "leave --profile and --region out"
 
 
 @pytest.mark.parametrize(
@@ -40,33 +40,68 @@ NOT_AWS = WrongUse, "leave --profile and --region out"
     [
         # Nothing is said: the embedded AWS if it is up, whosever credentials lie about; if it
         # crashed, nothing is asked of them either.
-        (Chosen(), KEYS | PROD | {"AWS_REGION": "eu-west-1"}, UP, EMBEDDED),
-        (Chosen(), KEYS | PROD, CRASHED, (Failed, r"was up and does not answer.* --aws")),
-        (Chosen(), {"AWS_REGION": "eu-west-1"}, None, Place(region="eu-west-1")),
-        (Chosen(), PROD, None, Place(shown_profile="prod")),
-        (Chosen(), KEYS | PROD, None, Place()),
+        (TargetOptions(), KEYS | PROD | {"AWS_REGION": "eu-west-1"}, UP, EMBEDDED),
+        (TargetOptions(), KEYS | PROD, CRASHED, (Failed, r"was up and does not answer.* --aws")),
+        (TargetOptions(), {"AWS_REGION": "eu-west-1"}, None, Place(region="eu-west-1")),
+        (TargetOptions(), PROD, None, Place(shown_profile="prod")),
+        (TargetOptions(), KEYS | PROD, None, Place()),
         # An endpoint is a place, also beside an embedded AWS that is up, or crashed.
-        (Chosen(), {"AWS_ENDPOINT_URL": OTHER}, UP, Place(OTHER)),
-        (Chosen(), {"AWS_ENDPOINT_URL": OTHER}, CRASHED, Place(OTHER)),
-        (Chosen(), {"AWS_ENDPOINT_URL": HERE}, UP, EMBEDDED),
+        (TargetOptions(), {"AWS_ENDPOINT_URL": OTHER}, UP, Place(OTHER)),
+        (TargetOptions(), {"AWS_ENDPOINT_URL": OTHER}, CRASHED, Place(OTHER)),
+        (TargetOptions(), {"AWS_ENDPOINT_URL": HERE}, UP, EMBEDDED),
         # What is said decides.
-        (Chosen(embedded=True), {"AWS_ENDPOINT_URL": OTHER}, UP, EMBEDDED),
-        (Chosen(embedded=True), KEYS, None, (Failed, "not up: actonce up brings it up")),
-        (Chosen(embedded=False), KEYS, CRASHED, Place()),
-        (Chosen(profile="prod"), {}, UP, Place(profile="prod", shown_profile="prod")),
-        (Chosen(region="eu-west-1"), {"AWS_REGION": "us-west-2"}, UP, Place(region="eu-west-1")),
-        (Chosen(embedded=False), {"AWS_ENDPOINT_URL": "https://v.e"}, UP, Place("https://v.e")),
+        (TargetOptions(embedded=True), {"AWS_ENDPOINT_URL": OTHER}, UP, EMBEDDED),
+        (TargetOptions(embedded=True), KEYS, None, (Failed, "not up: actonce up brings it up")),
+        (TargetOptions(embedded=False), KEYS, CRASHED, Place()),
+        (TargetOptions(profile="prod"), {}, UP, Place(profile="prod", shown_profile="prod")),
+        (
+            TargetOptions(region="eu-west-1"),
+            {"AWS_REGION": "us-west-2"},
+            UP,
+            Place(region="eu-west-1"),
+        ),
+        (
+            TargetOptions(embedded=False),
+            {"AWS_ENDPOINT_URL": "https://v.e"},
+            UP,
+            Place("https://v.e"),
+        ),
         # What contradicts itself decides nothing.
-        (Chosen(embedded=True, profile="p"), {}, UP, (WrongUse, "--embedded has no profiles")),
-        (Chosen(embedded=True, region="r"), {}, UP, (WrongUse, "--embedded has no profiles")),
-        (Chosen(embedded=False), {"AWS_ENDPOINT_URL": OTHER}, UP, (WrongUse, "is not AWS")),
-        (Chosen(embedded=True, config_env="e"), {}, UP, (WrongUse, "--embedded has no profiles")),
-        (Chosen(profile="p", region="r"), {"AWS_ENDPOINT_URL": HERE}, UP, NOT_AWS),
-        (Chosen(config_env="e"), {"AWS_ENDPOINT_URL": HERE}, UP, (WrongUse, "leave --config-env")),
+        (
+            TargetOptions(embedded=True, profile="p"),
+            {},
+            UP,
+            (UsageError, "--embedded has no profiles"),
+        ),
+        (
+            TargetOptions(embedded=True, region="r"),
+            {},
+            UP,
+            (UsageError, "--embedded has no profiles"),
+        ),
+        (
+            TargetOptions(embedded=False),
+            {"AWS_ENDPOINT_URL": OTHER},
+            UP,
+            (UsageError, "is not AWS"),
+        ),
+        (
+            TargetOptions(embedded=True, config_env="e"),
+            {},
+            UP,
+            (UsageError, "--embedded has no profiles"),
+        ),
+        (TargetOptions(profile="p", region="r"), {"AWS_ENDPOINT_URL": HERE}, UP, NOT_AWS),
+        (
+            TargetOptions(config_env="e"),
+            {"AWS_ENDPOINT_URL": HERE},
+            UP,
+            (UsageError, "leave --config-env"),
+        ),
     ],
 )
 def test_the_first_that_says_something_decides(
-    chosen: Chosen,
+    chosen: TargetOptions,
     variables: Mapping[str, str],
     embedded: Embedded | None,
     place: Place | tuple[type[Failed], str],
@@ -102,18 +137,32 @@ def test_only_an_emulator_on_this_machine_may_be_changed_unasked(
 @pytest.mark.parametrize(
     ("chosen", "variables", "stack", "region", "profile", "by_file"),
     [
-        (Chosen(), {}, "shop", "eu-west-1", "p", "stack_name, region, profile"),
-        (Chosen(config_env="prod"), {}, "shop", "eu-west-1", "p", "stack_name, region, profile"),
-        (Chosen("said", region="r", profile="q"), {}, "said", "r", "q", ""),
-        (Chosen(), {"AWS_DEFAULT_REGION": "r"} | PROD, "shop", "r", None, "stack_name"),
-        (Chosen(), {"AWS_REGION": "r"} | KEYS, "shop", "r", None, "stack_name"),
-        (Chosen(), {"ACTONCE_STACK_NAME": "v"}, "v", "eu-west-1", "p", "region, profile"),
-        (Chosen("said"), {"ACTONCE_STACK_NAME": "v"}, "said", "eu-west-1", "p", "region, profile"),
-        (Chosen(""), {"ACTONCE_STACK_NAME": ""}, "", "eu-west-1", "p", "region, profile"),
+        (TargetOptions(), {}, "shop", "eu-west-1", "p", "stack_name, region, profile"),
+        (
+            TargetOptions(config_env="prod"),
+            {},
+            "shop",
+            "eu-west-1",
+            "p",
+            "stack_name, region, profile",
+        ),
+        (TargetOptions("said", region="r", profile="q"), {}, "said", "r", "q", ""),
+        (TargetOptions(), {"AWS_DEFAULT_REGION": "r"} | PROD, "shop", "r", None, "stack_name"),
+        (TargetOptions(), {"AWS_REGION": "r"} | KEYS, "shop", "r", None, "stack_name"),
+        (TargetOptions(), {"ACTONCE_STACK_NAME": "v"}, "v", "eu-west-1", "p", "region, profile"),
+        (
+            TargetOptions("said"),
+            {"ACTONCE_STACK_NAME": "v"},
+            "said",
+            "eu-west-1",
+            "p",
+            "region, profile",
+        ),
+        (TargetOptions(""), {"ACTONCE_STACK_NAME": ""}, "", "eu-west-1", "p", "region, profile"),
     ],
 )
 def test_samconfig_stands_below_what_is_said_and_the_variables(
-    chosen: Chosen,
+    chosen: TargetOptions,
     variables: Mapping[str, str],
     stack: str,
     region: str,
@@ -128,15 +177,17 @@ def test_samconfig_stands_below_what_is_said_and_the_variables(
 
 def test_on_the_embedded_aws_there_is_one_stack() -> None:
     variables = {"ACTONCE_STACK_NAME": "v"}
-    assert decide(Chosen(), variables, UP, lambda: FILE) == EMBEDDED
-    assert decide(Chosen("actonce/Once"), variables, UP, lambda: FILE).stack == "actonce/Once"
+    assert decide(TargetOptions(), variables, UP, lambda: FILE) == EMBEDDED
+    assert (
+        decide(TargetOptions("actonce/Once"), variables, UP, lambda: FILE).stack == "actonce/Once"
+    )
 
 
 def test_samconfig_is_read_as_sam_reads_it(tmp_path: Path) -> None:
     below = tmp_path / "functions" / "more"
     below.mkdir(parents=True)
     assert configured(below, None) == Configured()
-    with pytest.raises(WrongUse, match=r"--config-env prod: .*no samconfig\.toml"):
+    with pytest.raises(UsageError, match=r"--config-env prod: .*no samconfig\.toml"):
         configured(below, "prod")
     file = tmp_path / "samconfig.toml"
     file.write_text(
@@ -147,7 +198,7 @@ def test_samconfig_is_read_as_sam_reads_it(tmp_path: Path) -> None:
     assert configured(below, None).said == {"stack_name": "shop", "region": "r"}
     prod = configured(below, "prod")
     assert prod == Configured("[prod] of ../../samconfig.toml", {"profile": "prod"})
-    with pytest.raises(WrongUse, match=r"--config-env test: .*has default, prod"):
+    with pytest.raises(UsageError, match=r"--config-env test: .*has default, prod"):
         configured(below, "test")
     for text in (
         "= no toml",
@@ -156,24 +207,32 @@ def test_samconfig_is_read_as_sam_reads_it(tmp_path: Path) -> None:
         "[default.global]\nparameters = 3",
     ):
         file.write_text(text)
-        with pytest.raises(WrongUse, match=r"samconfig\.toml cannot be read"):
+        with pytest.raises(UsageError, match=r"samconfig\.toml cannot be read"):
             configured(below, None)
 
 
 @pytest.mark.parametrize(
     ("chosen", "name", "told"),
     [
-        (Chosen(), "actonce", ""),
-        (Chosen(), "shop", " --stack-name shop"),  # as the variable, or samconfig.toml, says
-        (Chosen("shop/Once", region="eu-west-1"), "shop/Once", " --stack-name shop/Once --region"),
-        (Chosen(profile="a b"), "actonce", " --profile 'a b'"),
-        (Chosen(config_env="prod"), "actonce", " --config-env prod"),
-        (Chosen("actonce", embedded=True, yes=True), "actonce", " --stack-name actonce --embedded"),
-        (Chosen(embedded=False), "actonce", " --aws"),
+        (TargetOptions(), "actonce", ""),
+        (TargetOptions(), "shop", " --stack-name shop"),  # as the variable, or samconfig.toml, says
+        (
+            TargetOptions("shop/Once", region="eu-west-1"),
+            "shop/Once",
+            " --stack-name shop/Once --region",
+        ),
+        (TargetOptions(profile="a b"), "actonce", " --profile 'a b'"),
+        (TargetOptions(config_env="prod"), "actonce", " --config-env prod"),
+        (
+            TargetOptions("actonce", embedded=True, yes=True),
+            "actonce",
+            " --stack-name actonce --embedded",
+        ),
+        (TargetOptions(embedded=False), "actonce", " --aws"),
     ],
 )
 def test_what_a_command_needs_to_work_there_too_is_all_that_was_said(
-    chosen: Chosen, name: str, told: str
+    chosen: TargetOptions, name: str, told: str
 ) -> None:
     assert options(chosen, name).removesuffix(" eu-west-1") == told
 
@@ -225,11 +284,11 @@ def test_a_profile_is_named_and_one_that_is_not_there_said(
     credentials.write_text("[prod]\naws_access_key_id = a\naws_secret_access_key = b\n")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(credentials))
     monkeypatch.chdir(tmp_path)
-    find_stack(Chosen(profile="prod"))
+    find_stack(TargetOptions(profile="prod"))
     assert capfd.readouterr() == ("", f"{ON_AWS}, profile prod\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     with pytest.raises(Failed, match=r"\(nosuch\) could not be found: see aws configure"):
-        find_aws(Chosen(profile="nosuch"))
+        find_aws(TargetOptions(profile="nosuch"))
 
 
 def test_what_samconfig_says_is_told_also_where_it_is_wrong(
@@ -242,7 +301,7 @@ def test_what_samconfig_says_is_told_also_where_it_is_wrong(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "samconfig.toml").write_text('[prod.deploy.parameters]\nprofile = "gone"\n')
     with pytest.raises(Failed, match=r"\(gone\) could not be found"):
-        find_stack(Chosen(config_env="prod"))
+        find_stack(TargetOptions(config_env="prod"))
     assert "profile gone (profile by [prod] of samconfig.toml)" in capfd.readouterr().err
 
 
@@ -307,9 +366,9 @@ def test_the_nested_stack_is_found_by_the_name_of_the_teams(aws: Aws) -> None:
 @pytest.mark.parametrize(
     ("named", "error", "told"),
     [
-        ("two", WrongUse, "one of two/Cards, two/Mail"),
+        ("two", UsageError, "one of two/Cards, two/Mail"),
         *(
-            (named, WrongUse, "a stack's name has letters")
+            (named, UsageError, "a stack's name has letters")
             for named in ("", "--x", "a\x1b[31m", "x" * 129, "arn:aws:sqs:r:1:queue")
         ),
         ("nowhere", Failed, "There is no stack named 'nowhere' here"),

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from actonce.stack import stack_files as versions
-from actonce.stack.stack_files import in_clone, misfit, version, version_of
+from actonce.stack.stack_files import in_clone, version, version_mismatch, version_of
 from actonce.stack.stack_files import sources as stack
 from tests.support import template
 
@@ -23,7 +23,7 @@ from tests.support import template
 def test_versions_fit_where_only_the_third_number_differs(
     stack_version: str | None, told: str | None
 ) -> None:
-    said = misfit("orders", stack_version, "1.4.2")
+    said = version_mismatch("orders", stack_version, "1.4.2")
     assert said is None if told is None else said is not None and told in said
 
 

@@ -118,7 +118,7 @@ def handed_on(body: str, own: dict[str, Any], refusal: Refusal = CONFLICT) -> Qu
     return queued(body, unstarted_attributes(delivery, refusal))
 
 
-def hand_on(stack: Stack, body: str, own: dict[str, Any] | None = None) -> str:
+def send_to_unstarted(stack: Stack, body: str, own: dict[str, Any] | None = None) -> str:
     """Hand a delivery on to UnstartedQueue as the starter does; SQS's id of the entry."""
     attributes: Any = handed_on(body, own or {}).message_attributes
     return stack.sqs.send_message(

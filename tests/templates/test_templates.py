@@ -12,7 +12,7 @@ import pytest
 import consumer
 from actonce.adopt.project.nested_template import nested_template
 from actonce.stack.stack_files import version, version_of
-from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
+from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, redelivery_delay
 from actonce_core.batch import LARGEST_BATCH
 from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support.limited_starter import MALLOC
@@ -617,7 +617,7 @@ def test_what_keeps_failing_raises_an_alarm_however_seldom_it_is_tried() -> None
     waited = 0.0
     while waited <= alarm["Threshold"]:
         tries_within_the_threshold += 1
-        waited += seconds_until_back(
+        waited += redelivery_delay(
             tries_within_the_threshold, chance=1.0, growth=START_BACKOFF_GROWTH
         )
 

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from actonce.terminal.days import day_named, span_named
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
 
 def test_a_day_is_named_by_its_date_or_by_where_it_lies() -> None:
@@ -28,7 +28,7 @@ def test_a_day_is_named_by_its_date_or_by_where_it_lies() -> None:
     ],
 )
 def test_what_is_no_day_is_told(named: tuple[str | None, ...], said: str) -> None:
-    with pytest.raises(WrongUse, match=said):
+    with pytest.raises(UsageError, match=said):
         span_named(*named)
 
 

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 from actonce.stack.embedded_folder import PROJECT
-from actonce.terminal.error_names import WORDS, in_words, name_of
+from actonce.terminal.error_names import WORDS, error_label, name_of
 
 KNOWN_BY_NAME = {"NotPerformed", "Rejected", "OutcomeUnknown"}
 """Of an effect's contract."""
@@ -34,6 +34,6 @@ def test_each_error_of_the_functions_is_told_in_words_or_known_by_its_name() -> 
 
 
 def test_words_lead_back_to_the_name_and_other_names_stay() -> None:
-    assert {name_of(in_words(name)) for name in WORDS} == set(WORDS)
+    assert {name_of(error_label(name)) for name in WORDS} == set(WORDS)
     for name in ("Lambda.Unknown", "States.Timeout", *KNOWN_BY_NAME):
-        assert in_words(name) == name_of(name) == name
+        assert error_label(name) == name_of(name) == name

@@ -24,7 +24,7 @@ from actonce.cli import tables
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed
-from actonce.terminal.visible import Guarded, json_text, visible
+from actonce.terminal.visible import EscapingStream, json_text, visible
 from actonce_core.execution import execution_name
 from tests.support.hostile import (
     ACT_HIDE_OR_REORDER,
@@ -34,7 +34,7 @@ from tests.support.hostile import (
     texts,
     without_own,
 )
-from tests.support.queues import hand_on, post
+from tests.support.queues import post, send_to_unstarted
 from tests.support.stacks import deployed, with_executions, with_table
 
 # --------------------------------------------------------------------------- the text
@@ -160,7 +160,7 @@ def test_lines_after_the_first_of_an_error_are_set_in() -> None:
 
 def test_a_guarded_stream_lets_no_control_through_but_lines_and_tabs() -> None:
     stream = io.StringIO()
-    guarded = Guarded(stream)
+    guarded = EscapingStream(stream)
 
     guarded.write("a\x1b[2J\x9b\tb\n")
     guarded.writelines(["\u202e", "c"])
@@ -259,7 +259,7 @@ def test_a_terminal_gets_codes_of_what_waits_in_the_queues(
     message = {"message_id": HOSTILE_SENT, HOSTILE_SENT: [HOSTILE_SENT]}
     named = execution_name(HOSTILE_SENT)
     post(moto_stack, HOSTILE_SENT, execution_name=named, message=message, **written)
-    hand_on(stack, json.dumps({"message_id": HOSTILE_SENT}))
+    send_to_unstarted(stack, json.dumps({"message_id": HOSTILE_SENT}))
     raw = stack.sqs.send_message(
         QueueUrl=stack.unstarted_queue,
         MessageBody=json.dumps({"message_id": HOSTILE_SENT}) + "\u009b\u202e\n✓ c",

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import UsageError
 
 SAMPLES = (Path("events/perform.json"), Path("events/effect_perform.json"))
 
@@ -13,29 +13,29 @@ def body_from(text: str) -> Any:
     """The body that a person gave as JSON, or as `@FILE` with JSON.
 
     Raises:
-        WrongUse: it is neither.
+        UsageError: it is neither.
     """
     try:
         return json.loads(Path(text[1:]).read_bytes() if text.startswith("@") else text)
     except OSError as error:
-        raise WrongUse(f"{text[1:]} cannot be read: {error.strerror}.") from error
+        raise UsageError(f"{text[1:]} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        raise WrongUse(f"{text!r} is no JSON ({error}).") from error
+        raise UsageError(f"{text!r} is no JSON ({error}).") from error
 
 
 def sample_body(folder: Path) -> Any:
     """The body of the sample event in a folder, or in the one above it.
 
     Raises:
-        WrongUse: there is none.
+        UsageError: there is none.
     """
     for sample in (base / file for base in (folder, folder.parent) for file in SAMPLES):
         if sample.is_file():
             try:
                 return json.loads(json.loads(sample.read_bytes())["message"]["body"])
             except (ValueError, KeyError, TypeError) as error:
-                raise WrongUse(
+                raise UsageError(
                     f"{sample} has no message with a JSON body, as an event of perform has: "
                     '{"message": {"body": "{…}"}}. Or give the body: --body.'
                 ) from error
-    raise WrongUse("Say what a message that it performs is: --body '{…}', or --body @FILE.")
+    raise UsageError("Say what a message that it performs is: --body '{…}', or --body @FILE.")

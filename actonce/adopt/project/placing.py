@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from actonce.adopt.project.plan import STACK, Files
 from actonce.stack.stack_files import MANIFEST, numbers
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def upgrade(root: Path, version: str, managed: Files) -> dict[PurePosixPath, str
         What happened to each file that differs: added, replaced or removed.
 
     Raises:
-        WrongUse: the folder's version is newer.
+        UsageError: the folder's version is newer.
         Failed: nothing was put there, or somebody changed, added or removed a file since, so
             nothing is written; or a file cannot be written, and the same command continues there.
     """
@@ -107,7 +107,7 @@ def upgrade(root: Path, version: str, managed: Files) -> dict[PurePosixPath, str
         )
     its, mine = numbers(there.version), numbers(version)
     if its is not None and mine is not None and its > mine:
-        raise WrongUse(
+        raise UsageError(
             f"{root} has ActOnce {there.version}, and this is the older {version}: install ActOnce "
             f"{there.version} from a clone of it."
         )

@@ -30,7 +30,7 @@ from actonce.operate.decisions.results import (
 )
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed, UsageError
 
 
 def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
@@ -63,12 +63,12 @@ def decide(
             None: only a retry of a message that has none in the queue, or whose execution ended.
 
     Raises:
-        WrongUse: this needs a letter, which the error shows; or it may be one of several.
+        UsageError: this needs a letter, which the error shows; or it may be one of several.
         Failed: there is no such message, or this letter is not in the queue now.
         DecisionUnconfirmed: no answer says whether it was decided.
     """
     if letter is not None and len(letter) < LETTER_CHARACTERS:
-        raise WrongUse(f"--letter {letter}: say {LETTER_CHARACTERS} characters of it at least.")
+        raise UsageError(f"--letter {letter}: say {LETTER_CHARACTERS} characters of it at least.")
     by = decider(stack, decision, note)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         found = find_letter(queue, name, letter or "")
@@ -81,10 +81,10 @@ def decide(
                 answer = by.retry_without_letter(name, queue.in_flight_elsewhere)
             elif found is None:
                 seen = describe_missing_letter(name, queue.in_flight_elsewhere)
-                raise WrongUse(f"{seen}, and without one that you were shown only retry decides.")
+                raise UsageError(f"{seen}, and without one that you were shown only retry decides.")
             else:
                 command = command_to_decide(stack.options, found, decision, note)
-                raise WrongUse(
+                raise UsageError(
                     "Look first, then decide on the dead letter that you were shown, if it is this "
                     f"one: {command}"
                 )

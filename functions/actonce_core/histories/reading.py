@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from actonce_core.histories.events import Event
-from actonce_core.transient import patiently
+from actonce_core.transient import retry_throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
@@ -65,7 +65,7 @@ def executions_between(
     if status is not None:
         arguments["statusFilter"] = status
     while True:
-        answer = patiently(lambda: stepfunctions.list_executions(**arguments), retry_for)
+        answer = retry_throttled(lambda: stepfunctions.list_executions(**arguments), retry_for)
         yield [
             one
             for one in map(_summary, answer["executions"])
@@ -113,7 +113,7 @@ def read_histories(
 
     def read(execution: ExecutionSummary) -> ExecutionRecords:
         try:
-            events = patiently(lambda: read_events(stepfunctions, execution.arn), retry_for)
+            events = retry_throttled(lambda: read_events(stepfunctions, execution.arn), retry_for)
         except ClientError as error:
             if error.response["Error"]["Code"] == "ExecutionDoesNotExist":
                 return ExecutionRecords(execution, None)

@@ -66,7 +66,7 @@ class Consumer:
         """
         message = self.reader.read(delivery)
         if isinstance(message, Refusal):
-            self.unstarted.hand_on(delivery, message)
+            self.unstarted.send_to_unstarted(delivery, message)
             return DeliveryResult(message, None)
         got = self.locks.acquire_processing_lock(
             message.message_id, self.lock_timeout, fingerprint=message.fingerprint
@@ -77,7 +77,7 @@ class Consumer:
             return DeliveryResult(Start.SUPPRESSED, message)
         if isinstance(got, DifferentContent | OtherMemory):
             refusal = _refusal(message, got)
-            self.unstarted.hand_on(delivery, refusal)
+            self.unstarted.send_to_unstarted(delivery, refusal)
             return DeliveryResult(refusal, message)
         raise StillInProgress(f"message {message.message_id} is held by another attempt")
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from lab.conformance.simulated_stack import Way
+from lab.conformance.simulated_stack import StrategyUnderTest
 from lab.conformance.strategies.locks import (
     DECORATED,
     INVOKING_WAYS,
@@ -16,7 +16,7 @@ from lab.conformance.strategies.powertools import POWERTOOLS, POWERTOOLS_BEST
 from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 
 
-def _on_fifo(way: Way) -> Way:
+def _on_fifo(way: StrategyUnderTest) -> StrategyUnderTest:
     # By the message id, SQS would drop a message with the same id and another content unseen.
     return replace(
         way,
@@ -44,6 +44,6 @@ WAYS = (
 )
 
 
-def way(name: str) -> Way:
+def way(name: str) -> StrategyUnderTest:
     """The way of that name; StopIteration: there is none."""
     return next(one for one in WAYS if one.name == name)

@@ -40,7 +40,7 @@ from lab.conformance.simulated_stack import (
     UNSTARTED,
     Handler,
     SimulatedStack,
-    Way,
+    StrategyUnderTest,
 )
 from lab.conformance.stepfunctions import InvariantViolation
 from lab.conformance.world import World
@@ -59,7 +59,7 @@ def _ledger(stack: SimulatedStack) -> Handler:
     return _consume(stack, _a_ledger(stack), seconds)
 
 
-def _straggler(way: Way) -> int:
+def _straggler(way: StrategyUnderTest) -> int:
     """Milliseconds; a function that the consumer calls may run for its own time-out besides."""
     return STRAGGLER_MARGIN + (EFFECT_TIMEOUT if way.invokes else 0)
 
@@ -168,13 +168,13 @@ _FROZEN = {
 }
 
 
-def _fenced(way: Way) -> Way:
+def _fenced(way: StrategyUnderTest) -> StrategyUnderTest:
     title = f"{way.title}, fenced"
     return replace(way, name=f"{way.name}-fenced", title=title, is_fenced=True, cannot={})
 
 
 # The latenesses are the largest that docs/strategies.md promises to tolerate.
-LEDGER_WAY = Way(
+LEDGER_WAY = StrategyUnderTest(
     "ledger",
     "ActOnce: ledger",
     _ledger,
@@ -195,7 +195,7 @@ DECORATED = replace(
     cannot=_STANDS_STILL,
     left_out={"frozen": "nothing freezes what runs on a host"},
 )
-LEASE_WAY = Way(
+LEASE_WAY = StrategyUnderTest(
     "lease",
     "ActOnce: lease",
     _lease,

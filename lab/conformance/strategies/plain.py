@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from lab.conformance.queues import Record
-from lab.conformance.simulated_stack import Handler, SimulatedStack, Way
+from lab.conformance.simulated_stack import Handler, SimulatedStack, StrategyUnderTest
 
 
 def _request(record: Record) -> dict[str, Any]:
@@ -16,5 +16,5 @@ def _no_deduplication(stack: SimulatedStack) -> Handler:
     return lambda record: stack.effect.perform(_request(record))
 
 
-NONE = Way("none", "no deduplication", _no_deduplication)
-FIFO_ALONE = Way("fifo-alone", "FIFO queue alone", _no_deduplication, is_fifo=True)
+NONE = StrategyUnderTest("none", "no deduplication", _no_deduplication)
+FIFO_ALONE = StrategyUnderTest("fifo-alone", "FIFO queue alone", _no_deduplication, is_fifo=True)

@@ -20,7 +20,7 @@ from aws_lambda_powertools.utilities.idempotency.persistence import datarecord, 
 
 from lab.conformance.clocks import virtual_datetime
 from lab.conformance.queues import Record
-from lab.conformance.simulated_stack import Handler, SimulatedStack, Way
+from lab.conformance.simulated_stack import Handler, SimulatedStack, StrategyUnderTest
 from lab.conformance.world import World
 
 _TEN_YEARS = 10 * 365 * 24 * 3600
@@ -76,9 +76,9 @@ def _installed(world: World) -> Iterator[None]:
         yield
 
 
-POWERTOOLS = Way(
+POWERTOOLS = StrategyUnderTest(
     "powertools", "Powertools, as documented", _build(_as_documented), installed=_installed
 )
-POWERTOOLS_BEST = Way(
+POWERTOOLS_BEST = StrategyUnderTest(
     "powertools-best", "Powertools, at its best", _build(_at_its_best), installed=_installed
 )

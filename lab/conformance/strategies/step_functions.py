@@ -15,7 +15,7 @@ from lab.conformance.simulated_stack import (
     UNSTARTED,
     Handler,
     SimulatedStack,
-    Way,
+    StrategyUnderTest,
 )
 
 
@@ -33,7 +33,7 @@ def _starter(stack: SimulatedStack) -> Handler:
     return lambda record: starter.start_message(Delivery.from_record(record))
 
 
-STEP_FUNCTIONS = Way(
+STEP_FUNCTIONS = StrategyUnderTest(
     "step-functions",
     "ActOnce: Step Functions",
     _starter,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actonce_core import batch
-from actonce_core.backoff import seconds_until_back
+from actonce_core.backoff import redelivery_delay
 from actonce_core.effect import NotPerformed
 from actonce_core.locking.consumer import MAX_RETRIES
 from appointments import AppointmentBook
@@ -98,10 +98,10 @@ def test_what_fails_is_tried_for_hours_because_each_try_calls_the_provider(
     waits: list[float] = []
 
     def noted(*how: Any) -> float:
-        waits.append(seconds_until_back(*how))
+        waits.append(redelivery_delay(*how))
         return waits[-1]
 
-    monkeypatch.setattr(batch, "seconds_until_back", noted)
+    monkeypatch.setattr(batch, "redelivery_delay", noted)
     for received in range(1, MAX_RETRIES + 1):
         again = {"ApproximateReceiveCount": str(received)}
         consumer.handler({"Records": [sqs_record({"message_id": "m"}, attributes=again)]}, None)

@@ -12,7 +12,7 @@ import appointments
 from appointments import AppointmentBook
 from lab.conformance.clocks import virtual_datetime
 from lab.conformance.hazards import scenario
-from lab.conformance.simulated_stack import APPOINTMENTS_TABLE, Way
+from lab.conformance.simulated_stack import APPOINTMENTS_TABLE, StrategyUnderTest
 from lab.conformance.strategies.locks import LEASE_WAY, LEDGER_WAY
 from lab.conformance.strategies.plain import NONE
 from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
@@ -28,7 +28,7 @@ HAZARDS = (
 )
 
 
-def _worst(way: Way, hazard: str) -> Kind:
+def _worst(way: StrategyUnderTest, hazard: str) -> Kind:
     """Of the way with that effect: what can go wrong with it is what can with DynamoDB."""
 
     @contextmanager
@@ -47,7 +47,7 @@ def _worst(way: Way, hazard: str) -> Kind:
 
 @pytest.mark.table
 @pytest.mark.parametrize("way", [STEP_FUNCTIONS, LEDGER_WAY, LEASE_WAY], ids=lambda way: way.name)
-def test_it_is_booked_once_whatever_goes_wrong(way: Way) -> None:
+def test_it_is_booked_once_whatever_goes_wrong(way: StrategyUnderTest) -> None:
     for hazard in HAZARDS:
         assert _worst(way, hazard) in (Kind.SURVIVED, Kind.PARKED), hazard
 

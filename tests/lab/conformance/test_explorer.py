@@ -10,7 +10,7 @@ import pytest
 from lab.conformance.explorer import walk
 from lab.conformance.hazards import scenario
 from lab.conformance.process import Hazard, Process
-from lab.conformance.simulated_stack import SimulatedStack, Way, process_message
+from lab.conformance.simulated_stack import SimulatedStack, StrategyUnderTest, process_message
 from lab.conformance.strategies.locks import LEDGER_WAY
 from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
@@ -155,7 +155,7 @@ def test_what_never_comes_to_rest_is_an_error() -> None:
     ("way", "name"),
     [(LEDGER_WAY, "twice-at-once"), (STEP_FUNCTIONS, "effect-late")],
 )
-def test_what_is_walked_once_only_changes_no_verdict(way: Way, name: str) -> None:
+def test_what_is_walked_once_only_changes_no_verdict(way: StrategyUnderTest, name: str) -> None:
     """Every schedule, with nothing left out because it had been walked, ends as one that was."""
     hazard = scenario(name)
     definition = process_message()

@@ -10,7 +10,7 @@ import pytest
 
 from lab.conformance import found, page, stepfunctions, suite
 from lab.conformance.hazards import scenario
-from lab.conformance.simulated_stack import Way
+from lab.conformance.simulated_stack import StrategyUnderTest
 from lab.conformance.strategies.known import WAYS
 from lab.conformance.strategies.known import way as named
 from lab.conformance.strategies.plain import NONE
@@ -37,7 +37,7 @@ LONG = (
 """Ways that the long tests walk; the others, `make test-table`."""
 
 
-def _found_anew(way: Way, left_out: AbstractSet[str] = frozenset()) -> None:
+def _found_anew(way: StrategyUnderTest, left_out: AbstractSet[str] = frozenset()) -> None:
     trials = [
         run_trial(way, hazard)
         for one, hazard in suite.published()
@@ -64,7 +64,9 @@ def test_what_ships_ends_as_the_page_says(name: str) -> None:
         for way in WAYS
     ],
 )
-def test_each_cell_is_what_the_suite_finds_and_no_worse_than_is_promised(way: Way) -> None:
+def test_each_cell_is_what_the_suite_finds_and_no_worse_than_is_promised(
+    way: StrategyUnderTest,
+) -> None:
     _found_anew(way)
 
 
@@ -128,7 +130,7 @@ def test_what_was_aborted_waits_for_a_person_only_until_it_is_redriven(
 
 def test_a_way_that_breaks_its_promise_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     duplicate = scenario("twice-at-once")
-    promising = Way(NONE.name, NONE.title, NONE.build, is_ours=True)
+    promising = StrategyUnderTest(NONE.name, NONE.title, NONE.build, is_ours=True)
     monkeypatch.setattr(suite, "WAYS", (promising,))
 
     assert suite.surprises([run_trial(promising, duplicate)]) == [

@@ -17,7 +17,7 @@ from actonce_core.locking.processing_table import ProcessingTable
 from actonce_core.start import Starter
 from lab.conformance import simulated_stack
 from lab.conformance.hazards import scenario
-from lab.conformance.simulated_stack import FUNCTION, Way, process_message
+from lab.conformance.simulated_stack import FUNCTION, StrategyUnderTest, process_message
 from lab.conformance.stepfunctions import InvariantViolation
 from lab.conformance.strategies import locks
 from lab.conformance.strategies.locks import (
@@ -35,7 +35,7 @@ from lab.conformance.verdict import Kind
 LOST, PARKED, TWICE = Kind.LOST, Kind.PARKED, Kind.TWICE
 
 
-def _worst(way: Way, hazard: str, definition: Any = None) -> Kind:
+def _worst(way: StrategyUnderTest, hazard: str, definition: Any = None) -> Kind:
     return run_trial(way, scenario(hazard), definition=definition).worst.kind
 
 
@@ -156,7 +156,7 @@ _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_unt
          STEP_FUNCTIONS, "conflict", LOST),
         ("Starter.start_message", "or self._start(", _UNLESS_KNOWN,
          STEP_FUNCTIONS, "crash", LOST),
-        ("Starter.start_message", "self.unstarted.hand_on(delivery, message)", "pass",
+        ("Starter.start_message", "self.unstarted.send_to_unstarted(delivery, message)", "pass",
          STEP_FUNCTIONS, "poison", LOST),
         ("Starter._start", "        raise\n", "        return Start.SUPPRESSED\n",
          STEP_FUNCTIONS, "services-fail", LOST),
@@ -205,7 +205,7 @@ def test_a_spoiled_starter_or_lock_is_found_out(
     function: str,
     line: str,
     instead: str,
-    way: Way,
+    way: StrategyUnderTest,
     hazard: str,
     expected: Kind,
     monkeypatch: pytest.MonkeyPatch,
