@@ -65,7 +65,7 @@ def _function() -> dict[str, Any]:
         "Type": "AWS::Lambda::Function",
         "Properties": {
             "Runtime": f"python3.{sys.version_info.minor}",
-            "Handler": "integrations.handler",
+            "Handler": "handler.handler",
             "Code": str(_STAND_IN),
             "Timeout": _LONGEST_SECONDS,
             "Role": {"Fn::GetAtt": ["AuditJobRole", "Arn"]},
