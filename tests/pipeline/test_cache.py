@@ -39,6 +39,15 @@ def test_a_manifest_is_read_only_as_it_was_written() -> None:
         assert Manifest.of(other) is None
 
 
+def test_rows_of_which_spark_does_not_say_how_many_they_are_are_not_believed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "records", performed("m-1"))
+    monkeypatch.setattr(cache.Observation, "get", {})
+    with pytest.raises(CannotAudit, match=r"did not say what it wrote below .*: audit again"):
+        audited(spark, tmp_path / "records", tmp_path / "audit")
+
+
 @pytest.mark.parametrize(
     ("manifest", "sources", "there", "why"),
     [

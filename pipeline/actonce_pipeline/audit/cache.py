@@ -348,7 +348,11 @@ class Cache:
 
 
 def write_rows(rows: DataFrame, folder: str, day: date) -> DayCounts:
-    """Write the rows of a day into a folder, in place of what is there, and count them."""
+    """Write the rows of a day into a folder, in place of what is there, and count them.
+
+    Raises:
+        CannotAudit: Spark did not say how many they are.
+    """
     code, at, source = F.col("code"), F.col("at"), F.col("source")
     executions = codes_of("executions")
     unknown = (is_sqs_id() & code.isin(Code.SENT, Code.FAILED)) | (
@@ -372,5 +376,9 @@ def write_rows(rows: DataFrame, folder: str, day: date) -> DayCounts:
     observed = rows.observe(seen, *(one.alias(name) for name, one in (numbers | ends).items()))
     parquet_writer(observed, rows.schema, _NO_DICTIONARY).mode("overwrite").parquet(folder)
     found = seen.get
+    if (
+        not numbers.keys() | ends.keys() <= found.keys()
+    ):  # as a lost connection to a server leaves it
+        raise CannotAudit(f"Spark did not say what it wrote below {folder}: audit again.")
     sources = dict.fromkeys(found[name] for name in ends if found[name])
     return DayCounts(**{name: found[name] for name in numbers}, sources=list(sources))
