@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Observation, SparkSession
 
 from actonce_pipeline.audit import cache
 from actonce_pipeline.audit.cache import (
@@ -43,7 +43,7 @@ def test_rows_of_which_spark_does_not_say_how_many_they_are_are_not_believed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "records", performed("m-1"))
-    monkeypatch.setattr(cache.Observation, "get", {})
+    monkeypatch.setattr(Observation, "get", {})
     with pytest.raises(CannotAudit, match=r"did not say what it wrote below .*: audit again"):
         audited(spark, tmp_path / "records", tmp_path / "audit")
 
