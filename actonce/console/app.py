@@ -1,13 +1,14 @@
 """The console's addresses, and the answer where a view fails."""
 
+import asyncio
 import contextlib
 import traceback
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import anyio
 from anyio.to_thread import run_sync
 from botocore.exceptions import BotoCoreError, ClientError
 from starlette.applications import Starlette
@@ -31,7 +32,8 @@ _LAST_SECONDS = 10.0
 """For a running job to finish what it has begun, when the console ends."""
 
 MOST_AT_ONCE: Final = 32
-"""Views that may call AWS at the same time; the others have threads of their own."""
+"""Views that call AWS at the same time, those included that nobody waits for any more; the others
+have threads of their own."""
 
 LONGEST_SECONDS: Final = 30.0
 """For a view that calls AWS; what it has begun goes on, and nobody waits for it."""
@@ -75,7 +77,8 @@ def app(context: Context, token: str, port: int) -> ASGIApp:
     the clients refuse the call (`read_only`).
     """
     posts = {"/scan": overview.scan} | ({} if context.read_only else _CHANGES)
-    calling_aws = anyio.CapacityLimiter(MOST_AT_ONCE)
+    # Not anyio's limiter, which counts a view no longer once nobody waits for it.
+    calling_aws = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="views")
 
     async def answer(view: View, request: Request) -> Response:
         query = request.url.query
@@ -86,15 +89,16 @@ def app(context: Context, token: str, port: int) -> ASGIApp:
         of_view = ViewRequest(QueryParams(fields), "hx-request" in request.headers)
         if view in _AT_HAND:
             return await run_sync(view, context, of_view)
-        with anyio.fail_after(LONGEST_SECONDS):
-            run = partial(run_sync, limiter=calling_aws, abandon_on_cancel=True)
-            return await run(view, context, of_view)
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(calling_aws, view, context, of_view)
+        return await asyncio.wait_for(running, LONGEST_SECONDS)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         context.letters.scan()
         context.unstarted.scan()
         yield
+        calling_aws.shutdown(wait=False, cancel_futures=True)
         context.jobs.stop_all()
         await run_sync(context.jobs.wait, _LAST_SECONDS)
 

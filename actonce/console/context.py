@@ -17,6 +17,7 @@ from actonce.messages.newest import Newest
 from actonce.messages.recent import EndedMessages, Page, page
 from actonce.messages.states import BROKEN_OFF, REDRIVEN_FOR
 from actonce.messages.unstarted import Unstarted, list_unstarted
+from actonce.operate.bulk import Bulk
 from actonce.operate.status import status
 from actonce.queues.scan import QueueReader, counts
 from actonce.stack.clients import Stack
@@ -128,14 +129,16 @@ class Context:
         is_sure = state.is_sure(count) and not self.is_replaced.get().value
         return {"path": f"/{name}", "state": state, "count": count, "is_sure": is_sure}
 
-    def _before_a_job(self) -> None:
-        """What a reading holds, a job would wait for, and not for long enough."""
-        for queue in self.queues.values():
-            queue.wait(LONGEST_READING)
+    def _queue_of(self, task: Bulk[Any]) -> QueueCache[Any]:
+        is_unstarted = task.queue_url == self.stack.unstarted_queue
+        return self.unstarted if is_unstarted else self.letters
 
-    def _after_a_job(self) -> None:
-        for queue in self.queues.values():
-            queue.scan(after_this=True)
+    def _before_a_job(self, task: Bulk[Any]) -> None:
+        """What a reading holds, a job would wait for, and not for long enough."""
+        self._queue_of(task).wait(LONGEST_READING)
+
+    def _after_a_job(self, task: Bulk[Any]) -> None:
+        self._queue_of(task).scan(after_this=True)
         self.counts.expire()
         self.status.expire()
 

@@ -92,12 +92,14 @@ class Jobs:
     """All jobs, and the thread that runs them.
 
     Args:
-        before: called before each, in the jobs' thread.
-        after: called after each that has begun, in that thread, before it counts as over: whoever
+        before: called with each before it runs, in the jobs' thread.
+        after: called with each after it has run, in that thread, before it counts as over: whoever
             sees it over can rely on what `after` has begun.
     """
 
-    def __init__(self, before: Callable[[], None], after: Callable[[], None]) -> None:
+    def __init__(
+        self, before: Callable[[Bulk[Any]], None], after: Callable[[Bulk[Any]], None]
+    ) -> None:
         self._before, self._after = before, after
         self._lock = threading.Lock()
         self._jobs: dict[int, Job] = {}
@@ -152,9 +154,9 @@ class Jobs:
             self._thread.submit(bool).result(seconds)  # it comes after them
 
     def _run(self, task: Bulk[Any], stopped: threading.Event) -> None:
-        self._before()
+        self._before(task)
         try:
             if not stopped.is_set():
                 task.run()
         finally:
-            self._after()
+            self._after(task)

@@ -95,7 +95,7 @@ class Bulk(ABC, Generic[E]):
     def __post_init__(self) -> None:
         in_hand = 10 * READERS if self.rate is None else max(1, int(self.rate * IN_HAND_SECONDS))
         self._reader = QueueReader(
-            self.stack.sqs, self._queue(), wait_for_others=self.wait_for_others, in_hand=in_hand
+            self.stack.sqs, self.queue_url, wait_for_others=self.wait_for_others, in_hand=in_hand
         )
         entries = self.listing.entries
         self._listed = {name: entry for entry in entries for name in entry.entries}
@@ -186,9 +186,10 @@ class Bulk(ABC, Generic[E]):
         """Begin no other entry; `run` ends soon and leaves the rest as it was."""
         self._stopping.set()
 
+    @property
     @abstractmethod
-    def _queue(self) -> str:
-        """URL of the queue that has the entries."""
+    def queue_url(self) -> str:
+        """Of the queue that has the entries."""
 
     @abstractmethod
     def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:

@@ -36,7 +36,9 @@ class BulkDiscard(Bulk[Unstarted]):
     file: Path
     note: str
 
-    def _queue(self) -> str:
+    @property
+    def queue_url(self) -> str:
+        """See `Bulk.queue_url`."""
         return self.stack.unstarted_queue
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> None:

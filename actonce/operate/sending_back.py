@@ -38,7 +38,9 @@ class BulkSendBack(Bulk[Unstarted]):
     reader: MessageReader
     _stuck: set[str] = field(default_factory=set, init=False)
 
-    def _queue(self) -> str:
+    @property
+    def queue_url(self) -> str:
+        """See `Bulk.queue_url`."""
         return self.stack.unstarted_queue
 
     def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:

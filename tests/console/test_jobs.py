@@ -21,6 +21,7 @@ class Work:
     """The work of a job: it begins when it may, and ends when it is let."""
 
     notes = ()
+    queue_url = "of the dead letters"
 
     def __init__(self, error: Exception | None = None, *, held: bool = False) -> None:
         self.began, self.go_on, self.stopped = (threading.Event() for _ in range(3))
@@ -49,7 +50,7 @@ class Work:
         return [BulkResult(entry, "decided", "Decided.", happened=True)]
 
 
-def nothing() -> None:
+def nothing(_: Any) -> None:
     """Before a job, or after it."""
 
 
@@ -61,7 +62,7 @@ def begin(jobs: Jobs, key: str, work: Work) -> Job:
 def test_one_waits_for_the_one_before_it_and_begins_not_at_all_if_it_is_stopped() -> None:
     """What comes of a job is begun before it counts as over."""
     seen: list[str] = []
-    jobs = Jobs(nothing, lambda: seen.append(one.state))
+    jobs = Jobs(nothing, lambda _: seen.append(one.state))
     first, second, third = Work(held=True), Work(), Work()
     one, two, three = begin(jobs, "a", first), begin(jobs, "b", second), begin(jobs, "c", third)
     assert first.began.wait(30)
@@ -93,7 +94,7 @@ def test_a_job_that_is_stopped_before_it_may_begin_does_nothing() -> None:
     """Its work would act on what it receives first, and look only then whether it shall stop."""
     comes, may_begin, work = threading.Event(), threading.Event(), Work()
 
-    def before() -> None:
+    def before(_: Any) -> None:
         comes.set()
         assert may_begin.wait(30)
 
@@ -125,6 +126,28 @@ def test_a_job_begins_once_a_reading_has_given_back_what_it_holds(
     go_on.set()
     client.finish()
     assert order[:2] == ["read", "job"]
+
+
+def test_a_job_has_nothing_to_do_with_a_queue_that_it_does_not_receive_of(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, go_on = console(ledger, reads=False), threading.Event()
+    of_unstarted: list[None] = []
+
+    def read(_: Any) -> Listing[Any]:
+        of_unstarted.append(None)
+        assert go_on.wait(30)
+        return Listing([], 0)
+
+    monkeypatch.setattr(client.context.unstarted, "_read", read)
+    monkeypatch.setattr(client.context.letters, "_read", lambda _: Listing([], 0))
+    client.context.unstarted.scan()
+    job = begin(client.context.jobs, "a", Work())
+    client.context.jobs.wait(30)
+    assert job.state == "ended"
+    go_on.set()
+    client.finish()
+    assert len(of_unstarted) == 1
 
 
 def test_what_ends_one_is_told_and_the_next_goes_on() -> None:

@@ -13,14 +13,23 @@ from tests.console.client import Client
 from tests.console.conftest import Open
 from tests.embedded.waiting import DEADLINE
 
+WAITING: list[None] = []
+"""A member for each view that waits."""
+
 
 @pytest.fixture
 def stalled(ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     """A console whose list of messages waits for AWS until the test ends."""
     go_on = threading.Event()
-    monkeypatch.setattr(messages, "page_of", lambda *_, **__: go_on.wait(60))
+
+    def wait(*_: object, **__: object) -> None:
+        WAITING.append(None)
+        go_on.wait(60)
+
+    monkeypatch.setattr(messages, "page_of", wait)
     yield console(ledger, reads=False)
     go_on.set()
+    WAITING.clear()
 
 
 def test_what_aws_does_not_answer_is_an_error_page(
@@ -30,6 +39,22 @@ def test_what_aws_does_not_answer_is_an_error_page(
     for headers in ({}, {"hx-request": "true"}):
         answer = stalled.get("/messages", headers)
         assert (answer.status, len(answer.problems)) == (504, 1)
+
+
+def test_no_more_views_wait_than_may_however_many_pages_ask(
+    stalled: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while nobody waits for them any longer."""
+    monkeypatch.setattr(module, "LONGEST_SECONDS", 0.3)
+
+    async def ask_often() -> set[int]:
+        many = range(module.MOST_AT_ONCE + 20)
+        answers = await asyncio.gather(*(stalled.ask_async("GET", "/messages") for _ in many))
+        return {answer.status for answer in answers}
+
+    for _ in range(2):
+        assert asyncio.run(ask_often()) == {504}
+    assert len(WAITING) == module.MOST_AT_ONCE
 
 
 def test_many_pages_that_wait_keep_nothing_else_from_being_served(stalled: Client) -> None:

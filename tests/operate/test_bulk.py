@@ -32,7 +32,8 @@ class Act(Bulk[Unstarted]):
         self.bodies: list[str] = []
         self.goes: Callable[[str], bool] = lambda _: True
 
-    def _queue(self) -> str:
+    @property
+    def queue_url(self) -> str:
         return self.stack.unstarted_queue
 
     def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:

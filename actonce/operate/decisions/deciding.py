@@ -163,7 +163,9 @@ class BulkDecision(Bulk[DeadLetter]):
         """See `Bulk.word`; what was decided, where it was."""
         return _DECIDED[self.decision] if end == DecisionOutcome.DECIDED else super().word(end)
 
-    def _queue(self) -> str:
+    @property
+    def queue_url(self) -> str:
+        """See `Bulk.queue_url`."""
         return self.stack.dead_letter_queue
 
     def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:
