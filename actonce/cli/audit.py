@@ -130,7 +130,7 @@ def audit(
         require("pipeline", "actonce audit with SPARK_REMOTE")
     # Spark takes a second to import, and no other command needs it.
     job = importlib.import_module("actonce_pipeline.audit.job")
-    places = importlib.import_module("actonce_pipeline.audit.reading.storage")
+    storage = importlib.import_module("actonce_pipeline.audit.reading.storage")
     session = importlib.import_module("actonce_pipeline.spark.session")
     try:
         request = Request(
@@ -142,7 +142,7 @@ def audit(
             effects=attributes(effects) if effects else _attributes_of_stack(records),
             from_raw=from_raw,
         )
-        places.check_is_there(request.records)  # what Spark would say some seconds later
+        storage.check_is_there(request.records)  # what Spark would say some seconds later
         console.say("Starting Spark …")
         with session.ended_together():
             spark = session.spark_session("actonce-audit")

@@ -3,7 +3,7 @@
 Below the results' folder:
 
     cache/2026-01-31.manifest                   what a day's rows are of, JSON, written last
-    cache/rows/day=2026-01-31/part-*.parquet    the rows, as `records.COLUMNS` has them
+    cache/rows/day=2026-01-31/part-*.parquet    the rows, as `row.COLUMNS` has them
 
 Invariant: rows are judged only by a manifest of this version of the audit, while the files of
 records and of rows are those that it names. Spark gives each file a name of its own, so rows that
@@ -64,7 +64,7 @@ class DayCounts:
         performed: how many say of the day that an execution performed the effect.
         seen_at: the latest time (ms) of a delivery, an execution or a row; None: there is none.
         newest_at: the latest of all.
-        unknown_ids: records under a name that may stand for an id: `all_streams.with_known_ids`.
+        unknown_ids: records under a name that may stand for an id: `events.with_known_ids`.
         sources: whose the records are, of each of `KINDS` the first and the last in order.
     """
 
@@ -314,7 +314,7 @@ class Cache:
         self.days[day] = manifest
 
     def rows(self, days: Iterable[date] | None = None) -> DataFrame:
-        """The rows of days, or of all that are cached, as `records.COLUMNS` has them."""
+        """The rows of days, or of all that are cached, as `row.COLUMNS` has them."""
         wanted = sorted(self.days if days is None else days)
         paths = [f"{self._folder}/{path}" for day in wanted for path in self.days[day].rows]
         if not paths:

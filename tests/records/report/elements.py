@@ -49,7 +49,3 @@ class Elements(HTMLParser):
 
     def by_tag(self, tag: str) -> list[Element]:
         return [element for element in self.all if element.tag == tag]
-
-    def by_id(self, name: str) -> Element:
-        [element] = [one for one in self.all if one.attributes.get("id") == name]
-        return element

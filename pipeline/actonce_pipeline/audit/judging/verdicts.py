@@ -141,7 +141,7 @@ def per_message(rows: DataFrame, days: Interval | None) -> DataFrame:
     """One row of numbers per message id: the audit's one shuffle.
 
     Args:
-        rows: as `all_streams.narrow` gives them; a null id gathers what tells none.
+        rows: as `events.narrow` gives them; a null id gathers what tells none.
         days: `touched` says whether a record is of these, or `late`; None: every message is.
     """
     at, code, identity = col("at"), col("code"), col("identity")

@@ -32,7 +32,7 @@ _HASH: Final = "sha256-"
 def records(
     spark: SparkSession, files: tuple[File, ...], effects: Attributes | None = None
 ) -> DataFrame:
-    """The records of the files, as `records.COLUMNS` has them; `effects`: see `rows_of`.
+    """The records of the files, as `row.COLUMNS` has them; `effects`: see `rows_of`.
 
     A file here is read by the task that takes it apart, a piece at a time; one elsewhere is held in
     memory, by Spark's own reader, as Parquet is.

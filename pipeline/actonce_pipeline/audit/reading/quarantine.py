@@ -43,7 +43,7 @@ def quarantine(
 
     Args:
         listing: what is unread of it from `since` on, or in no stream's day, counts.
-        bad: the lines that are no records, as `records.COLUMNS` has them; None: there is none,
+        bad: the lines that are no records, as `row.COLUMNS` has them; None: there is none,
             and none of an earlier run stays behind.
     """
     unread = [one for one in listing.unread if since is None or one.day is None or one.day >= since]
