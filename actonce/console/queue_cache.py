@@ -59,7 +59,7 @@ class QueueState(Generic[E]):
     def messages(self) -> int:
         """How many messages of the queue the listing accounts for."""
         listing = self.listing
-        return len(listing.entries) + listing.unrecognized + listing.in_flight_elsewhere
+        return len(listing.entries) + listing.not_listed + listing.in_flight_elsewhere
 
     @property
     def is_old(self) -> bool:

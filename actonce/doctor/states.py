@@ -1,7 +1,7 @@
 """Asks AWS's TestState how it runs the states of a deployed definition, with mocked results.
 
-It calls no function, sends nothing and needs no role. docs/operations.md lists what TestState
-cannot tell.
+It calls no function, sends nothing and needs no role. Section 5 of docs/how-it-works.md marks what
+TestState can tell.
 """
 
 import json
@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from actonce.messages.states import PROVE_NOTHING_HAPPENED
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import UsageError
 
@@ -117,7 +118,7 @@ def _judge(expected: Expected, answer: Mapping[str, Any]) -> tuple[Verdict, str]
     fields = output if isinstance(output, dict) else {}
     compared = {name: fields[name] for name in expected.output if name in fields}
     found = Expected(str(answer.get("status")), answer.get("nextState"), compared)
-    if found == expected:
+    if json.dumps(found) == json.dumps(expected):  # where true is not 1
         return Verdict.HOLDS, ""
     error = {name: answer[name] for name in ("error", "cause") if name in answer}
     wanted, told = (json.dumps(one) for one in (expected._asdict(), found._asdict() | error))
@@ -189,11 +190,6 @@ _LOOKS, _ASKS = _caught("AwaitStraggler", rounds=1), _to("TellDeadLetter")
 _GIVES_UP = _caught("TellDeadLetter", rounds=0)
 _SAYS_NOTHING = _to("Performed?", performed=None, redrives=0, **_UNKNOWN)
 _REDRIVEN = "Redriven: it may have been performed before."
-_NOT_PERFORMED = (
-    "NotPerformed",
-    "Lambda.TooManyRequestsException",
-    "Lambda.ResourceNotFoundException",
-)
 _OTHERS = ("States.Timeout", "Lambda.Unknown", "Lambda.ServiceException", "AnyOther")
 
 
@@ -217,7 +213,7 @@ _ASKED: Mapping[str, tuple[tuple[Any, ...], ...]] = {
         ("a text is no yes", {}, _says(_YES | {"performed": "true"}), _LOOKS),
         ("a yes in a list is no yes", {}, _says([_YES]), _LOOKS),
         ("a yes without an effect is no yes", {}, _says({"performed": True}), _LOOKS),
-        *((f"{name} is retried", {}, _error(name), _RETRIED) for name in _NOT_PERFORMED),
+        *((f"{name} is retried", {}, _error(name), _RETRIED) for name in PROVE_NOTHING_HAPPENED),
         ("a person is asked in the end", {}, _error("NotPerformed"), _GIVES_UP, _LAST),
         ("a person is asked if it is rejected", {}, _error("Rejected"), _GIVES_UP),
         *((f"{name} leaves the outcome unknown", {}, _error(name), _LOOKS) for name in _OTHERS),

@@ -226,10 +226,10 @@ def list_dead_letters(
     wait = [one for one in newest if one.ended in (None, entry_filter.kind.get("reason"))]
     chosen = entry_filter.of(one for one in wait if one.entry in matching)
     left_out = [one for one in newest if one.ended is not None and one not in wait]
-    unrecognized = others + sum(len(letter.older) for letter in chosen)
-    unrecognized += sum(len(letter.entries) for letter in left_out)
+    not_listed = others + sum(len(letter.older) for letter in chosen)
+    not_listed += sum(len(letter.entries) for letter in left_out)
     states = Counter(str(one.ended) for one in left_out)
-    return Listing(chosen, queue.in_flight_elsewhere, unrecognized, states)
+    return Listing(chosen, queue.in_flight_elsewhere, not_listed, states)
 
 
 def is_of_last(letter: DeadLetter, waits: Sequence["DecisionWait"]) -> bool:

@@ -71,14 +71,14 @@ class Listing(Generic[Listed]):
     Attributes:
         entries: most without their messages, the longest waiting first.
         in_flight_elsewhere: how many messages another reader held, so that these lack them.
-        unrecognized: how many messages are no `entries`: older letters, and what somebody
-            else has put there.
+        not_listed: how many messages are no `entries`: older letters, those of what has ended, and
+            what somebody else has put there.
         ended: how many letters were left out, because their executions ended undecided, by state.
     """
 
     entries: Sequence[Listed]
     in_flight_elsewhere: int
-    unrecognized: int = 0
+    not_listed: int = 0
     ended: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -19,7 +19,7 @@ from actonce.messages.history import (
     has_no_find_function,
     short_cause,
 )
-from actonce.messages.states import PERFORM_EFFECT, STATES, StateName
+from actonce.messages.states import PERFORM_EFFECT, PROVE_NOTHING_HAPPENED, STATES, StateName
 from actonce.messages.story import Record, Story
 from actonce.messages.unstarted import RECEIVED_TOO_OFTEN
 from actonce.queues.scan import held_by_another
@@ -31,13 +31,6 @@ from actonce_pipeline.audit.reading.effects import moment
 
 DESCRIPTION_CHARACTERS = 200
 """Most characters of an effect's description in the sentence; `--json` has it whole."""
-
-_PROVE_NOTHING_HAPPENED = (
-    "NotPerformed",
-    "Lambda.TooManyRequestsException",
-    "Lambda.ResourceNotFoundException",
-)
-"""Errors; PerformEffect is retried after these only."""
 
 
 def describe(facts: Facts) -> str:
@@ -183,7 +176,7 @@ SENTENCES: Final[Mapping[StateName, Callable[[Facts], str]]] = {
 
 
 def _proves_nothing_happened(step: Step) -> bool:
-    return step.detail.get("error") in _PROVE_NOTHING_HAPPENED
+    return step.detail.get("error") in PROVE_NOTHING_HAPPENED
 
 
 def _at(text: str) -> str:

@@ -89,6 +89,12 @@ WAITING: Final[StateName] = "waiting_for_decision"
 
 PERFORM_EFFECT = "PerformEffect"
 """The state machine's state in which attempts are made."""
+PROVE_NOTHING_HAPPENED: Final = (
+    "NotPerformed",
+    "Lambda.TooManyRequestsException",
+    "Lambda.ResourceNotFoundException",
+)
+"""Errors; PerformEffect is retried after these only."""
 
 AFTER_DECISION = (TELL_DECISION, "Decision", "Done", "Failed")
 """The state machine's states in which no attempt is at work, and none may come."""

@@ -17,6 +17,7 @@ from actonce.cli import app as cli
 from actonce.cli import bulk
 from actonce.console import responses
 from actonce.console.cache import Cached
+from actonce.console.templating import TERMS
 from actonce.console.views import message
 from actonce.messages import dead_letters as letters
 from actonce.messages import unstarted as deliveries
@@ -232,10 +233,12 @@ def start(stack: Stack, message_id: str, body: str = "a body") -> None:
 # ------------------------------------------------------------------ messages
 
 
-def test_every_reason_is_explained(ledger: Stack, console: Open) -> None:
+def test_every_term_and_reason_is_explained(ledger: Stack, console: Open) -> None:
     rejected(ledger)
     unstart(ledger, "{")
     page = html.unescape(console(ledger).get("/").text)
+    for meaning in TERMS.values():
+        assert meaning in page
     for meaning in (letters.EXPLANATIONS["rejected"], deliveries.EXPLANATIONS["not_json"]):
         assert f'title="{meaning[0].upper()}{meaning[1:]}."' in page
 

@@ -11,7 +11,8 @@ from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 from botocore.config import Config
 
-from actonce.doctor.states import QUESTIONS, Verdict, ask, ask_about, exit_status
+from actonce.doctor import states
+from actonce.doctor.states import QUESTIONS, Expected, Verdict, ask, ask_about, exit_status
 from actonce.embedded import serving
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
@@ -130,6 +131,13 @@ def test_it_asks_awss_own_host_without_a_role_and_with_a_context_only_beside_a_m
         told = json.loads(request.body)
         assert "roleArn" not in told
         assert ("mock" in told) == ("context" in told)
+
+
+@pytest.mark.parametrize(("told", "right"), [("1", True), ("true", False), ('"1"', False)])
+def test_a_value_of_another_type_does_not_hold(told: str, *, right: bool) -> None:
+    answer = {"status": "SUCCEEDED", "output": f'{{"effect": {told}}}'}
+    verdict, _ = states._judge(Expected("SUCCEEDED", None, {"effect": 1}), answer)
+    assert (verdict is Verdict.HOLDS) is right
 
 
 def test_a_stack_without_executions_has_no_states() -> None:

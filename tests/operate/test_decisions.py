@@ -431,7 +431,7 @@ def test_of_an_execution_that_ended_undecided_no_letter_waits(
                 stepfunctions.add_response("describe_execution", described)
     waiting = letters(moto_stack)
     assert [one.ended for one in waiting.entries] == ([] if state else [None])
-    assert (waiting.ended, waiting.unrecognized) == ({state: 1} if state else {}, int(bool(state)))
+    assert (waiting.ended, waiting.not_listed) == ({state: 1} if state else {}, int(bool(state)))
     chosen = letters(moto_stack, EntryFilter({"reason": status.lower()})).entries
     assert [one.kind["reason"] for one in chosen] == ([state] if state else [])
 
