@@ -32,8 +32,8 @@ OWN_EMBEDDED_AWS = (
 """Files of tests/embedded that bring up an embedded AWS of their own."""
 
 ONE_PROCESS = {
-    "one Spark": re.compile(r"tests/pipeline/(?!adversary/test_(killed|newest|planted))"),
-    "another Spark": re.compile(r"tests/pipeline/adversary/test_(killed|newest|planted)"),
+    "one Spark": re.compile(r"tests/pipeline/(?!adversary/test_(killed|planted))"),
+    "another Spark": re.compile(r"tests/pipeline/adversary/test_(killed|planted)"),
     "one embedded AWS": re.compile(rf"tests/embedded/test_(?!{OWN_EMBEDDED_AWS})"),
 }
 """Files that share what is dear to start."""

@@ -111,17 +111,22 @@ def collect(stack: Stack, request: CollectRequest, now: datetime | None = None) 
 
 def _unfinished(request: CollectRequest) -> date | None:
     """The last earlier day that has files, if one of them was written before the day was over."""
-    first = f"dt={min(request.days)}"
     for stream in sorted(request.streams):
         files = request.root.glob(f"{stream}/dt=????-??-??/{FILE_NAME}")
-        earlier = [file for file in files if file.parent.name < first]
-        if earlier:
-            last = max(earlier)
-            day = date.fromisoformat(last.parent.name.removeprefix("dt="))
+        days = {day: file for file in files if (day := _named(file.parent.name))}
+        if earlier := [day for day in days if day < min(request.days)]:
+            day = max(earlier)
             over = _midnight(day + timedelta(days=1)) + _LOGGED_WITHIN
-            if datetime.fromtimestamp(last.stat().st_mtime, UTC) < over:
+            if datetime.fromtimestamp(days[day].stat().st_mtime, UTC) < over:
                 return day
     return None
+
+
+def _named(folder: str) -> date | None:
+    try:
+        return date.fromisoformat(folder.removeprefix("dt="))
+    except ValueError:
+        return None
 
 
 @dataclass(slots=True)

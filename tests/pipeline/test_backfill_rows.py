@@ -125,6 +125,12 @@ def test_what_is_no_id_is_said(row: dict[str, Any]) -> None:
         Selection.of_options("id").message(row)
 
 
+@pytest.mark.parametrize("nothing", ["NA", "NULL", "NaN", "\\N", ""])
+def test_a_part_of_an_id_that_is_nothing_is_no_id(nothing: str) -> None:
+    with pytest.raises(BadRow, match="has no message id: 'patient' is"):
+        Selection.of_options("patient,day").message({"patient": nothing, "day": "2016-05-03"})
+
+
 def test_a_message_id_of_the_rows_own_is_never_written_over() -> None:
     selection = Selection.of_options("id")
     with pytest.raises(BadRow, match="another than the id"):

@@ -18,6 +18,7 @@ from actonce.records.collect import STREAMS, CollectRequest, CollectResult, coll
 from actonce.records.day_files import day_folder
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, UsageError
+from actonce_core.histories.day_file import FILE_NAME
 from actonce_core.histories.reading import ExecutionRecords, ExecutionSummary
 from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support import stacks
@@ -285,6 +286,16 @@ def test_a_day_collected_before_it_was_over_is_collected_again_with_the_next(
     later = noon + timedelta(seconds=1)
     collect(stack, replace(wanted, days=[TODAY]), now=later)
     assert read_at(tmp_path, "deliveries", TODAY) == later, "without a record"
+
+
+def test_a_folder_that_is_named_after_no_day_is_none(
+    stack: Stack, log: Log, tmp_path: Path
+) -> None:
+    (file := tmp_path / "deliveries" / "dt=2026-02-30" / FILE_NAME).parent.mkdir(parents=True)
+    file.write_bytes(b"")
+    log(delivery("m-1", MIDNIGHT), MIDNIGHT)
+    wanted = CollectRequest([TODAY], tmp_path, streams=frozenset({"deliveries"}))
+    assert list(collect(stack, wanted, now=NOW).lines) == [TODAY]
 
 
 def test_the_moment_is_aws_s_whatever_clock_this_machine_has(

@@ -110,7 +110,7 @@ def refusals(template: dict[str, Any], **parameters: str) -> list[str]:
     return [
         name
         for name, rule in template["Rules"].items()
-        if _holds(rule["RuleCondition"], values)
+        if ("RuleCondition" not in rule or _holds(rule["RuleCondition"], values))
         and not all(_holds(one["Assert"], values) for one in rule["Assertions"])
     ]
 

@@ -458,6 +458,14 @@ def test_no_outage_of_a_day_is_received_away_and_each_delivery_is_answered_for(f
 
 
 @by_file(*SAMS)
+@pytest.mark.parametrize(("most", "right"), [("0", True), ("1", False), ("2", True)])
+def test_a_single_poller_is_refused_before_lambda_refuses_it(
+    file: Path, most: str, *, right: bool
+) -> None:
+    assert ("Pollers" not in refusals(load(file), MaximumPollers=most)) is right
+
+
+@by_file(*SAMS)
 @pytest.mark.parametrize(
     ("parameters", "scaling"),
     [
@@ -480,7 +488,7 @@ def test_batches_are_bounded_by_a_concurrency_or_by_pollers_for_lambda_takes_not
     )
     kinds = ("ScalingConfig", "ProvisionedPollerConfig")
     assert {kind: event[kind] for kind in kinds if kind in event} == scaling
-    # Lambda's own bounds; 0 is none.
+    # The least of the bounds that Lambda's pages say; 0 is none, and a rule refuses 1.
     bounds = {
         name: (one["MinValue"], one["MaxValue"])
         for name in ("MaximumConcurrency", "MinimumPollers", "MaximumPollers")

@@ -84,8 +84,6 @@ class Selection:
         message_id = self._id(row)
         if wrong := unusable_id(message_id):
             raise BadRow(f"Its message id {wrong}.")
-        if message_id in _NOTHING:
-            raise BadRow(f"It has no message id: {message_id} is what exporters write for none.")
         body = row
         for field in self.leave_out:
             body = _without(body, field)
@@ -148,6 +146,8 @@ def _without(row: dict[str, Any], field: str) -> dict[str, Any]:
 
 
 def _id_part(field: str, value: Any) -> str:
+    if isinstance(value, str) and value in _NOTHING:
+        raise BadRow(f"It has no message id: {field!r} is {value}, as exporters write nothing.")
     if isinstance(value, str) and value:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
