@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from actonce.adopt.project.placing import digest
 from actonce.adopt.project.plan import stack_files
 from actonce.cli import bulk
 from actonce.messages import recent
@@ -25,7 +24,6 @@ from actonce.terminal import output
 from actonce_core.records import timestamp
 from tests.records.report import summaries
 from tests.support import queues, replay, stacks
-from tests.support.hostile import HOSTILE_SENT
 from tests.support.moto_stack import Actonce, minutes_go_by
 
 HEADER = "On AWS: account 123456789012, Region us-east-1, stack "
@@ -40,11 +38,7 @@ class Replay(replay.Replay):
         self.actonce, self.s3 = actonce, moto_stack.aws.client("s3")
         super().__init__(moto_stack, patch, folder)
         self.known |= {"bulk": bulk, "recent": recent, "Bulk": Bulk}
-        self.known |= {
-            "hostile": HOSTILE_SENT,
-            "digest": digest,
-            "timedelta": timedelta,
-        }
+        self.known |= {"timedelta": timedelta}
 
     def found(self) -> Stack:
         assert self.stack is not None
