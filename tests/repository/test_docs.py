@@ -139,7 +139,7 @@ def test_the_code_of_the_page_passes_the_checks_of_the_project(command: list[str
 
 def test_the_examples_of_the_message_id_page_are_true() -> None:
     result = doctest.testfile(str(DOCS / "message-id.md"), module_relative=False)
-    assert result.attempted > 10
+    assert result.attempted > 8
     assert result.failed == 0
 
 
