@@ -31,10 +31,9 @@ MESSAGES = 200
 
 
 class Strategy(StrEnum):
-    """What stands in front of the effect: template.yaml's way, or one of locks.yaml."""
+    """What stands in front of the effect: template.yaml's way, or that of locks.yaml."""
 
     STEP_FUNCTIONS = "step-functions"
-    LEDGER = "ledger"
     LEASE = "lease"
 
     @property
@@ -105,7 +104,7 @@ def demo(
 
         actonce demo --faults many --messages 300 --seed 7
 
-        actonce demo --strategy ledger
+        actonce demo --strategy lease
 
 
         actonce demo --input requests.jsonl --json

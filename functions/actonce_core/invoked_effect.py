@@ -1,7 +1,7 @@
 """An effect that is a team's own Lambda function, in whatever language.
 
-The state machine calls such a function itself. Behind a ledger or a lease the consumer calls it
-through this module, with the same request, and understands the answer in the same way.
+The state machine calls such a function itself. Behind a lease the consumer calls it through this
+module, with the same request, and understands the answer in the same way.
 """
 
 import json

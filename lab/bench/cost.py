@@ -34,7 +34,6 @@ PAGE = PROJECT / "docs" / "strategies" / "cost.md"
 
 WAYS = {
     "step-functions": "step-functions",
-    "ledger": "ledger-fenced",
     "lease": "lease-fenced",
     "powertools": "powertools-best",
 }

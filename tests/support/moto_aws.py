@@ -57,7 +57,7 @@ class MotoAws:
         dynamodb = session.client("dynamodb", config=_ONE_ATTEMPT)
         stepfunctions = session.client("stepfunctions", config=_ONE_ATTEMPT)
         sqs = session.client("sqs", config=_ONE_ATTEMPT)
-        for table in ("fingerprints", "ledger"):
+        for table in ("fingerprints", "lease"):
             make_table(dynamodb, table, "message_id")
         make_table(dynamodb, "appointments", "message_id", "appointment_id")
         machine = stepfunctions.create_state_machine(
@@ -71,7 +71,7 @@ class MotoAws:
             appointments_table="appointments",
             state_machine=machine["stateMachineArn"],
             unstarted_queue=sqs.create_queue(QueueName="unstarted")["QueueUrl"],
-            ledger_table="ledger",
+            ledger_table="lease",
             dead_letter_queue=sqs.create_queue(QueueName="dead-letters")["QueueUrl"],
             requests_queue=sqs.create_queue(
                 QueueName="requests", Attributes={"VisibilityTimeout": "210"}
@@ -110,7 +110,6 @@ class MotoAws:
             "CONTENT_FROM": "",
             "NAMES_REMEMBERED_DAYS": "25",
             "STACK_NAME": "actonce",
-            "CLOCK_SKEW_SECONDS": "300",
             "LEASE_SECONDS": "12",
             "FUNCTION_TIMEOUT_SECONDS": "60",
             "STRAGGLER_MARGIN_SECONDS": "30",
@@ -140,7 +139,7 @@ class MotoAws:
         ).get("Item")
 
     def ledger_row(self, message_id: str) -> dict[str, Any]:
-        """The row of a message id in the ledger, without DynamoDB's types; empty: none."""
+        """The row of a message id in the lease, without DynamoDB's types; empty: none."""
         item = self.dynamodb.get_item(
             TableName=self.ledger_table, Key={"message_id": {"S": message_id}}
         ).get("Item", {})

@@ -721,9 +721,8 @@ def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it() -> N
         ),
     ],
 )
-@pytest.mark.parametrize("strategy", ["ledger", "lease"])
 def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_else(
-    monkeypatch: pytest.MonkeyPatch, strategy: str, own: str
+    monkeypatch: pytest.MonkeyPatch, own: str
 ) -> None:
     parameters = OF_LOCKS["Parameters"]
     defaults = {name: one["Default"] for name, one in parameters.items()}
@@ -740,7 +739,6 @@ def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_els
         range(effect["MinValue"], effect["MaxValue"] + 1) if own else [effect["Default"]],
     ):
         given = {
-            "Strategy": strategy,
             "EffectFunctionArn": own,
             "StarterTimeoutSeconds": str(time_out),
             "StragglerMarginSeconds": str(margin),
@@ -753,7 +751,7 @@ def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_els
             if isinstance(value, dict) and "Ref" in value
         }
         try:
-            consumer._locks(dynamodb)
+            consumer._lease(dynamodb, float(environment["LEASE_SECONDS"]))
         except ValueError:
             starts = False
         else:

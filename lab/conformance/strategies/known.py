@@ -5,11 +5,10 @@ from dataclasses import replace
 from lab.conformance.simulated_stack import StrategyUnderTest
 from lab.conformance.strategies.locks import (
     DECORATED,
-    INVOKING_WAYS,
     LEASE_FENCED,
+    LEASE_INVOKING,
     LEASE_WAY,
-    LEDGER_FENCED,
-    LEDGER_WAY,
+    LEDGER,
 )
 from lab.conformance.strategies.plain import FIFO_ALONE, NONE
 from lab.conformance.strategies.powertools import POWERTOOLS, POWERTOOLS_BEST
@@ -32,14 +31,13 @@ WAYS = (
     FIFO_ALONE,
     POWERTOOLS,
     POWERTOOLS_BEST,
+    LEDGER,
     STEP_FUNCTIONS,
     _on_fifo(STEP_FUNCTIONS),
-    LEDGER_WAY,
-    LEDGER_FENCED,
-    DECORATED,
     LEASE_WAY,
     LEASE_FENCED,
-    *INVOKING_WAYS,
+    LEASE_INVOKING,
+    DECORATED,
     _on_fifo(LEASE_FENCED),
 )
 
