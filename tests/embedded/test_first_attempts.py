@@ -22,8 +22,9 @@ pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
 ON_TROUBLE = {"StartExecutions": "on-trouble"}
 NOT_PERFORMED = "before:NotPerformed"
-PARKED = {"poison", "conflict", "provider-gone"}
-"""What waits for a person in the end: their content is refused, or nobody performs it."""
+PARKED = {"poison", "conflict"}
+"""What waits for a person in the end. A provider that is gone for six calls is there again while an
+execution tries on."""
 
 
 @pytest.fixture(scope="module")
