@@ -31,14 +31,17 @@ MESSAGES = 200
 
 
 class Strategy(StrEnum):
-    """What stands in front of the effect: template.yaml's way, or that of locks.yaml."""
+    """What stands in front of the effect: one of template.yaml's ways, or that of locks.yaml."""
 
     STEP_FUNCTIONS = "step-functions"
+    ON_TROUBLE = "on-trouble"
     LEASE = "lease"
 
     @property
     def parameters(self) -> dict[str, str]:
         """What has the embedded AWS deploy it."""
+        if self is Strategy.ON_TROUBLE:
+            return {"StartExecutions": self.value}
         return {} if self is Strategy.STEP_FUNCTIONS else {"Strategy": self.value}
 
 
