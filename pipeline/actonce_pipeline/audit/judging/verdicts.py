@@ -13,8 +13,8 @@ execution is seen, and the newest file was written more than the grace period af
 Files that are older than their own records vouch for no silence. A running execution is in flight,
 however old. That a delivery was suppressed proves an execution, of before the records began.
 
-The row of a ledger or a lease stands in its execution's place, and says how its message stands
-*now*. One in progress is `lost` when SQS can hold its message no more, after 14 days; as of an
+The row of a lease stands in its execution's place, and says how its message stands *now*. One in
+progress is `lost` when SQS can hold its message no more, after 14 days; as of an
 earlier moment nothing tells whether there was one, so that a message without is not judged.
 
 An `effect_check` has effects and no record else, and its days' deliveries and executions were all
@@ -72,7 +72,7 @@ class Coverage:
         missing: days in between on which a stream has no file.
         unread: days of a stream on which something could not be read.
         began: the first day of each stream.
-        rows: there are rows of a ledger or a lease.
+        rows: there are rows of a lease.
         by_executions: where no stream tells the effects, an execution's word is taken for one.
     """
 
