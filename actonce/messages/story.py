@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -39,6 +39,9 @@ Part = Literal["execution", "history", "row", "effects", "unstarted", "log"]
 SURELY_REMEMBERED = timedelta(days=25)
 """How long Step Functions surely knows an execution after its row was written, whatever the
 account's quota; the parameter NamesRememberedDays is no less by default."""
+
+FIRST_ATTEMPT: Final = "#first-attempt"
+"""Ends the `memory` of a row whose starter makes the first attempt; before it the machine's ARN."""
 
 _LOGGED = (
     *("at", "end", "reason", "detail", "error", "fingerprint"),
@@ -83,7 +86,7 @@ class Story:
     Attributes:
         lines: of the starter's log.
         fingerprint: `fingerprint`, `first_seen` and `memory` of the row that the starter wrote.
-        row: of the ledger or the lease, on a stack that has one.
+        row: what a ledger, a lease, or a starter that attempts itself wrote of an attempt.
         effects: `OwnEffect.as_json` of each; none where a team does
             not say where its effects are: then only the execution or the row tells.
         unstarted_scan: its entries in UnstartedQueue, as far as that was read.
@@ -180,10 +183,20 @@ class Story:
         if self.row is not None:
             at = datetime.fromisoformat(self.row["updated"])
             outcome = f" ({self.row['outcome']})" if "outcome" in self.row else ""
-            attempts = f"{self.row['consumption_count']} attempts"
+            stage = f", {self.row['stage']}" if "stage" in self.row and not outcome else ""
+            number, where = self.row.get("consumption_count", 1), "Ledger"
+            attempts = f"{number} attempts"
+            if is_of_first_attempt(self.row):
+                attempts, where = f"attempt {number}", "Fingerprints"
             more = ", ".join(filter(None, [attempts, self.row.get("note")]))
-            entries.append(TimelineEntry(at, "Ledger", f"{self.row['status']}{outcome}", more))
+            what = f"{self.row['status']}{outcome}{stage}"
+            entries.append(TimelineEntry(at, where, what, more))
         return sorted(entries, key=lambda entry: entry.at)
+
+
+def is_of_first_attempt(row: Mapping[str, Any]) -> bool:
+    """Whether a starter wrote the row that makes the first attempt itself."""
+    return str(row.get("memory", "")).endswith(FIRST_ATTEMPT)
 
 
 def read_story(
@@ -224,8 +237,8 @@ def read_story(
         waiting = begun("unstarted", lambda: _unstarted(stack, message_id, unstarted))
         events = begun("history", lambda: _events(stack, arn))
     row = known() or {}
-    # A ledger or a lease writes a status, and the starter does not.
-    names = () if "status" in row else ("fingerprint", "first_seen", "memory")
+    # A ledger or a lease writes no `first_seen`, and only a starter that attempts a status.
+    names = ("fingerprint", "first_seen", "memory") if "first_seen" in row else ()
     fingerprint = {name: row[name] for name in names if name in row} or None
     story = Story(
         message_id=message_id,
@@ -316,8 +329,8 @@ def _may_be_forgotten(stack: Stack, fingerprint: Record | None, now: datetime) -
     """See `Story`."""
     if fingerprint is None:
         return False
-    memory = fingerprint.get("memory")
-    if stack.ledger_table is not None or memory not in (None, stack.state_machine):
+    memory = str(fingerprint.get("memory", "")).removesuffix(FIRST_ATTEMPT)
+    if stack.ledger_table is not None or memory not in ("", stack.state_machine):
         return True
     return now - datetime.fromisoformat(fingerprint["first_seen"]) > SURELY_REMEMBERED
 
