@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.config import Config
 
+from actonce_core.first_attempt import FirstAttempt
 from actonce_core.message import MessageReader
 from actonce_core.start import Starter
 from actonce_core.unstarted import UnstartedQueue
@@ -33,6 +34,13 @@ def _session() -> boto3.session.Session:
     return boto3.session.Session(
         aws_access_key_id="testing", aws_secret_access_key="testing", region_name="us-east-1"
     )
+
+
+def _make_state_machine(stepfunctions: "SFNClient", name: str, definition: dict[str, Any]) -> str:
+    made = stepfunctions.create_state_machine(
+        name=name, definition=json.dumps(definition), roleArn=_ROLE
+    )
+    return made["stateMachineArn"]
 
 
 @dataclass(frozen=True)
@@ -60,16 +68,13 @@ class MotoAws:
         for table in ("fingerprints", "ledger"):
             make_table(dynamodb, table, "message_id")
         make_table(dynamodb, "appointments", "message_id", "appointment_id")
-        machine = stepfunctions.create_state_machine(
-            name="process-message", definition=json.dumps(definition), roleArn=_ROLE
-        )
         return cls(
             dynamodb=dynamodb,
             stepfunctions=stepfunctions,
             sqs=sqs,
             fingerprints_table="fingerprints",
             appointments_table="appointments",
-            state_machine=machine["stateMachineArn"],
+            state_machine=_make_state_machine(stepfunctions, "process-message", definition),
             unstarted_queue=sqs.create_queue(QueueName="unstarted")["QueueUrl"],
             ledger_table="ledger",
             dead_letter_queue=sqs.create_queue(QueueName="dead-letters")["QueueUrl"],
@@ -83,6 +88,7 @@ class MotoAws:
         reader: MessageReader | None = None,
         now: datetime | None = NOW,
         state_machine: str | None = None,
+        first_attempt: FirstAttempt | None = None,
     ) -> Starter:
         """A starter over these clients, at a time of the test's choice; None: by its own clock."""
         return Starter(
@@ -94,7 +100,13 @@ class MotoAws:
             unstarted=UnstartedQueue(self.sqs, self.unstarted_queue),
             names_remembered=NAMES_REMEMBERED,
             clock=lambda: now or datetime.now(UTC),
+            first_attempt=first_attempt,
         )
+
+    def make_state_machine(self, name: str) -> str:
+        """ARN of one more state machine, whose executions end at once."""
+        ends = {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}
+        return _make_state_machine(self.stepfunctions, name, ends)
 
     def variables(self) -> dict[str, str]:
         """What the templates set in the environments of the functions, by their defaults."""
@@ -115,6 +127,18 @@ class MotoAws:
             "FUNCTION_TIMEOUT_SECONDS": "60",
             "STRAGGLER_MARGIN_SECONDS": "30",
             "MAX_ROUNDS": "3",
+        }
+
+    def first_attempt_variables(self) -> dict[str, str]:
+        """What template.yaml sets besides where the starter makes the first attempt."""
+        function = "arn:aws:lambda:us-east-1:123456789012:function"
+        return {
+            "START_EXECUTIONS": "on-trouble",
+            "EFFECT_FUNCTION_ARN": f"{function}:effect:3",
+            "FIND_FUNCTION_ARN": f"{function}:find",
+            "EFFECT_TIMEOUT_SECONDS": "15",
+            "STARTER_TIMEOUT_SECONDS": "30",
+            "STRAGGLER_MARGIN_SECONDS": "30",
         }
 
     def appointments(self) -> list[dict[str, Any]]:
