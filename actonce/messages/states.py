@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from actonce.messages.history import TELL_DEAD_LETTER, TELL_DECISION, Step
 from actonce.messages.story import Story
+from actonce_core.first_attempt import RELEASED, STARTED
 from actonce_core.histories.stays import DecisionWait
 
 StateName = Literal[
@@ -157,12 +158,12 @@ def state_of_row(row: Mapping[str, Any]) -> StateName:
 
 def is_held(row: Mapping[str, Any]) -> bool:
     """Of a row in progress: whether an attempt may be under way."""
-    return "attempt_id" in row and row.get("stage") != "released"
+    return "attempt_id" in row and row.get("stage") != RELEASED
 
 
 def is_handed_on(row: Mapping[str, Any]) -> bool:
     """Whether the message of a row was left to an execution."""
-    return row["status"] != "COMPLETE" and row.get("stage") == "started"
+    return row["status"] != "COMPLETE" and row.get("stage") == STARTED
 
 
 def state_of_execution(status: str, outcome: str | None = None) -> StateName:

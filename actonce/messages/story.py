@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -25,6 +25,7 @@ from actonce.stack.message_ids import message_reader
 from actonce.terminal.error_names import error_label
 from actonce.terminal.errors import Failed
 from actonce_core.execution import execution_name
+from actonce_core.first_attempt import FIRST_ATTEMPT
 from actonce_core.histories.events import Event
 from actonce_core.histories.reading import read_events
 from actonce_core.histories.stays import DecisionWait, decision_waits
@@ -39,9 +40,6 @@ Part = Literal["execution", "history", "row", "effects", "unstarted", "log"]
 SURELY_REMEMBERED = timedelta(days=25)
 """How long Step Functions surely knows an execution after its row was written, whatever the
 account's quota; the parameter NamesRememberedDays is no less by default."""
-
-FIRST_ATTEMPT: Final = "#first-attempt"
-"""Ends the `memory` of a row whose starter makes the first attempt; before it the machine's ARN."""
 
 _LOGGED = (
     *("at", "end", "reason", "detail", "error", "fingerprint"),
