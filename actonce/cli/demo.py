@@ -31,15 +31,18 @@ MESSAGES = 200
 
 
 class Strategy(StrEnum):
-    """What stands in front of the effect: template.yaml's way, or one of locks.yaml."""
+    """What stands in front of the effect: one of template.yaml's ways, or one of locks.yaml."""
 
     STEP_FUNCTIONS = "step-functions"
+    ON_TROUBLE = "on-trouble"
     LEDGER = "ledger"
     LEASE = "lease"
 
     @property
     def parameters(self) -> dict[str, str]:
         """What has the embedded AWS deploy it."""
+        if self is Strategy.ON_TROUBLE:
+            return {"StartExecutions": self.value}
         return {} if self is Strategy.STEP_FUNCTIONS else {"Strategy": self.value}
 
 
