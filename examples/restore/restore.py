@@ -54,7 +54,7 @@ def put_new(message_id, fingerprint, first_seen, memory):
 
 for row in rows(restored):
     if row.get("status") == "IN_PROGRESS":  # it may have been acted on since
-        row |= {"stage": "started"} if "stage" in row else {"outcome_unknown": True}
+        row.update({"stage": "started"} if "stage" in row else {"outcome_unknown": True})
     put(row)
 if machine := given.get("STATE_MACHINE_ARN"):
     for one in executions(machine):
