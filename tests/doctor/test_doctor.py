@@ -234,4 +234,4 @@ def test_what_is_found_of_facts_is_as_reviewed(snapshot: Snapshot) -> None:
 
 
 def test_the_starters_time_out_on_aws_is_the_templates() -> None:
-    assert load()["Resources"]["StarterFunction"]["Properties"]["Timeout"] == STARTER_SECONDS
+    assert load()["Parameters"]["StarterTimeoutSeconds"]["Default"] == STARTER_SECONDS

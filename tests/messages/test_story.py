@@ -477,6 +477,13 @@ def test_a_first_attempt_of_another_machine_is_told_by_its_row(machine: Stack) -
     assert "\x1b" not in told.sentence
 
 
+def test_of_an_input_the_message_is_told_and_not_what_a_first_attempt_left_there() -> None:
+    message = {"body": "b", "message_id": "m-1"}
+    left = message | {"redrives": -1, "version": {"perform": "arn", "margin": 60}}
+    execution = Execution("arn", "m-1", "RUNNING", NOW, None, None, None, left, {})
+    assert execution.message == message
+
+
 @pytest.mark.parametrize("booked_at", [{"S": "yesterday"}, {"N": "1"}, {"S": "2026-01-31T09:30"}])
 def test_effects_of_the_stacks_table_are_shown_also_where_their_time_cannot_be_read(
     machine: Stack, booked_at: dict[str, Any]
