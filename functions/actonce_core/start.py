@@ -259,7 +259,7 @@ class Starter:
         return self._go_by(self._replace(known, started) or started, message, row, now)
 
     def _complete(self, row: Item, effect: dict[str, Any]) -> None:
-        text = json.dumps(effect, ensure_ascii=False)
+        text = json.dumps(effect)  # in ASCII: DynamoDB takes no half of a surrogate pair
         done = {"status": {"S": "COMPLETE"}, "outcome": {"S": "performed"}, "effect": {"S": text}}
         newer = self._replace(row, row | done)
         if newer is not None and newer["stage"]["S"] == STARTED:  # whose execution will find it

@@ -137,7 +137,7 @@ IN_TROUBLE = {
 
 def test_a_good_message_is_performed_once_and_starts_no_execution(stack: Stack) -> None:
     seen: list[dict[str, Any]] = []
-    stack.effect.does = lambda: seen.append(stack.row()) or {"order": "ö"}  # type: ignore[func-returns-value]
+    stack.effect.does = lambda: seen.append(stack.row()) or {"order": "\ud800"}  # type: ignore[func-returns-value]
     assert stack.take() is Start.PERFORMED
     message = MessageReader().read(delivery(REQUEST))
     assert isinstance(message, Message)
@@ -164,7 +164,7 @@ def test_a_good_message_is_performed_once_and_starts_no_execution(stack: Stack) 
     assert stack.row() == begun | {
         "status": {"S": "COMPLETE"},
         "outcome": {"S": "performed"},
-        "effect": {"S": '{"order": "ö"}'},
+        "effect": {"S": '{"order": "\\ud800"}'},
     }
     assert stack.effect.asked == [{"message_id": "m-1", "body": json.dumps(REQUEST), "attempt": 1}]
     assert stack.aws.executions() == {}

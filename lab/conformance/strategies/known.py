@@ -13,7 +13,7 @@ from lab.conformance.strategies.locks import (
 )
 from lab.conformance.strategies.plain import FIFO_ALONE, NONE
 from lab.conformance.strategies.powertools import POWERTOOLS, POWERTOOLS_BEST
-from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
+from lab.conformance.strategies.step_functions import ON_TROUBLE, STEP_FUNCTIONS
 
 
 def _on_fifo(way: StrategyUnderTest) -> StrategyUnderTest:
@@ -46,4 +46,4 @@ WAYS = (
 
 def way(name: str) -> StrategyUnderTest:
     """The way of that name; StopIteration: there is none."""
-    return next(one for one in WAYS if one.name == name)
+    return next(one for one in (*WAYS, ON_TROUBLE) if one.name == name)
