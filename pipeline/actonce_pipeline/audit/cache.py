@@ -73,7 +73,8 @@ class DayCounts:
         quarantined: how many such lines.
         effects: how many rows are effects.
         of_others: how many are items, or lines, of other writers where effects are kept.
-        performed: how many say of the day that an execution performed the effect.
+        performed: how many say of the day that an execution, or a first attempt, performed.
+        first_attempts: how many first attempts performed.
         seen_at: the latest time (ms) of a delivery, an execution or a row; None: there is none.
         newest_at: the latest of all.
         unknown_ids: records under a name that may stand for an id: `events.with_known_ids`.
@@ -85,6 +86,7 @@ class DayCounts:
     effects: int = 0
     of_others: int = 0
     performed: int = 0
+    first_attempts: int = 0
     seen_at: int | None = None
     newest_at: int | None = None
     unknown_ids: int = 0
@@ -391,6 +393,9 @@ def write_rows(rows: DataFrame, folder: str, day: date) -> DayCounts:
         "effects": F.count_if(code == Code.EFFECT),
         "of_others": F.count_if(code == Code.OF_ANOTHER),
         "performed": F.count_if(performed),
+        "first_attempts": F.count_if(
+            (code == Code.CLOSED_PERFORMED) & (F.col("stream") == "deliveries")
+        ),
         "seen_at": F.max(F.when(code.isin(*DELIVERED, *codes_of("executions")), at)),
         "newest_at": F.max(at),
         "unknown_ids": F.count_if(may_stand_for_id()),
