@@ -316,10 +316,16 @@ class Cache:
 
     def _clean(self, below: Sequence[ListedFile], known: Mapping[date, Manifest]) -> None:
         """Delete what an audit wrote and no manifest names, once nobody can be at work on it."""
-        named = {f"{day}{_MANIFEST}" for day in known}.union(*(one.rows for one in known.values()))
+        kept = {f"{day}{_MANIFEST}" for day in known}
+        kept |= {part.rpartition("/")[0] for was in known.values() for part in was.rows}
+        oldest = now_ms() - _ABANDONED_MS
         for file in below:
-            is_audits = RESULTS.fullmatch(f"{CACHE}/{file.below}")
-            if is_audits and file.below not in named and file.modified < now_ms() - _ABANDONED_MS:
+            is_kept = kept & {file.below, file.below.rpartition("/")[0]}
+            if (
+                file.modified < oldest
+                and not is_kept
+                and RESULTS.fullmatch(f"{CACHE}/{file.below}")
+            ):
                 place(self.spark, self._folder).delete(file.below)
 
     def close(self, days: Iterable[date]) -> None:
