@@ -105,7 +105,7 @@ def test_deployments_there_and_back_under_open_messages_repeat_nothing(paths: Pa
         one: {"perform": kinds[number % len(kinds)], "delivery": ["after:killed"] * (number == 0)}
         for number, one in enumerate(ids)
     }
-    deployments = (
+    deployments: tuple[dict[str, str], ...] = (
         {},  # every message gets an execution
         ON_TROUBLE | {"EffectTimeoutSeconds": "8"},
         ON_TROUBLE | {"StragglerMarginSeconds": "2"},
