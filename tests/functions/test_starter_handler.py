@@ -388,6 +388,25 @@ def test_first_attempts_start_executions_for_trouble_only_and_the_log_tells_why(
     assert "carried along" not in handled.text
 
 
+def test_after_a_rest_first_attempts_do_not_go_by_connections_that_may_have_died_meanwhile(
+    invoked: list[Any], handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frozen sandbox does not see them end, and a call that fails so is not repeated."""
+    starter: Any = importlib.import_module("starter")
+    now, closed = [1000.0], list[int]()
+    monkeypatch.setattr(starter, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(
+        "botocore.client.BaseClient.close", lambda _: closed.append(len(invoked)), raising=True
+    )
+    handle(record(0, {"message_id": "good-0"}))
+    closed.clear()
+    for number, rest in enumerate((1.0, 6.0, 1.0)):
+        now[0] += rest
+        handle(record(number, {"message_id": f"good-{number + 1}"}))
+    assert closed == [2]  # once, and before the third call
+    assert len(invoked) == 4
+
+
 def test_a_first_attempt_is_not_begun_that_the_starter_could_not_wait_for(
     aws: MotoAws, invoked: list[Any], handle: Handle
 ) -> None:
