@@ -265,10 +265,10 @@ def test_first_attempts_are_made_again_until_rows_are_back(restoring: Restoring)
     it = restoring
     it.acted_on("kept", "begun")
     it.restore()
-    # As it was when its attempt had only begun.
-    begun = it.row("begun")
-    begun = {name: begun[name] for name in begun if name not in ("outcome", "effect")}
-    it.put(begun | {"status": {"S": "IN_PROGRESS"}}, "restored")
+    # As it was before the attempt that performed, when nothing had happened.
+    row = it.row("begun")
+    row = {name: row[name] for name in row if name not in ("outcome", "effect")}
+    it.put(row | {"status": {"S": "IN_PROGRESS"}, "stage": {"S": "released"}}, "restored")
     it.acted_on("since", "since-unmended")
     was = it.row("kept")
     it.lose("kept", "since", "since-unmended")
