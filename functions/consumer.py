@@ -1,6 +1,6 @@
 """ConsumerFunction: one SQS batch in, the effect of each message performed in this invocation.
 
-Instead of Step Functions a ledger or a lease (`STRATEGY`) guards the effect. `Consumer.consume`
+Instead of Step Functions a lease guards the effect. `Consumer.consume`
 handles each record; `Batch` does the rest.
 """
 
@@ -17,7 +17,7 @@ from actonce_core.batch import LARGEST_BATCH, Batch, metrics
 from actonce_core.invoked_effect import InvokedEffect, client_config
 from actonce_core.locking.consumer import MAX_RETRIES, Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
-from actonce_core.locking.locks import Lease, Ledger, seconds_for_a_takeover
+from actonce_core.locking.locks import Lease, seconds_for_a_takeover
 from actonce_core.message import MessageReader
 from actonce_core.unstarted import UnstartedQueue
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from actonce_core.effect import Effect
-    from actonce_core.locking.locks import ProcessingLocks
 
 
 def consumer_from_environment() -> Consumer:
@@ -34,8 +33,7 @@ def consumer_from_environment() -> Consumer:
     Only the embedded AWS sets MAX_RETRIES: a person waits there, so it retries less often.
 
     Raises:
-        ValueError: STRATEGY is neither `ledger` nor `lease`, or the function's time is too short
-            for a lease to take a message over.
+        ValueError: the function's time is too short to take a message over.
     """
     config = Config(
         connect_timeout=1,
@@ -43,15 +41,15 @@ def consumer_from_environment() -> Consumer:
         max_pool_connections=2 * LARGEST_BATCH,
         retries={"mode": "standard", "total_max_attempts": 2},
     )
-    locks, lock_timeout = _locks(boto3.client("dynamodb", config=config))
+    lease_seconds = float(os.environ["LEASE_SECONDS"])
     sqs = boto3.client("sqs", config=config)
     return Consumer(
         reader=MessageReader(os.environ["MESSAGE_ID_FROM"], os.environ["CONTENT_FROM"]),
-        locks=locks,
+        lease=_lease(boto3.client("dynamodb", config=config), lease_seconds),
         effect=_effect(),
         unstarted=UnstartedQueue(sqs, os.environ["UNSTARTED_QUEUE_URL"]),
         dead_letters=DeadLetterQueue(sqs, os.environ["DEAD_LETTER_QUEUE_URL"]),
-        lock_timeout=lock_timeout,
+        lock_timeout=lease_seconds,
         max_rounds=int(os.environ["MAX_ROUNDS"]),
         max_retries=int(os.environ.get("MAX_RETRIES", MAX_RETRIES)),
     )
@@ -72,34 +70,21 @@ def _effect() -> "Effect":
     )
 
 
-def _locks(dynamodb: "DynamoDBClient") -> tuple["ProcessingLocks", float]:
-    """The locks that STRATEGY names, and their time-out in seconds."""
-    strategy, table = os.environ["STRATEGY"], os.environ["LEDGER_TABLE"]
+def _lease(dynamodb: "DynamoDBClient", seconds: float) -> Lease:
     timeout = float(os.environ["FUNCTION_TIMEOUT_SECONDS"])
     # Lambda ends the invocation at its time-out; after the margin no straggler can act. A function
     # that the invocation called may run for its own time-out besides.
     straggler = float(os.environ["STRAGGLER_MARGIN_SECONDS"])
     if os.environ.get("EFFECT_FUNCTION_ARN"):
         straggler += float(os.environ["EFFECT_TIMEOUT_SECONDS"])
-    if strategy == "ledger":
-        ledger = Ledger(
-            dynamodb,
-            table,
-            straggler_seconds=straggler,
-            clock_skew_seconds=float(os.environ["CLOCK_SKEW_SECONDS"]),
+    needed = seconds_for_a_takeover(seconds, straggler)
+    if needed > timeout:
+        raise ValueError(
+            f"A takeover needs {needed:g} s (one and a half leases, StragglerMarginSeconds, "
+            "and with EffectFunctionArn EffectTimeoutSeconds), and the consumer has "
+            f"{timeout:g} s: lower one of them, or raise StarterTimeoutSeconds."
         )
-        return ledger, timeout + straggler
-    if strategy == "lease":
-        seconds = float(os.environ["LEASE_SECONDS"])
-        needed = seconds_for_a_takeover(seconds, straggler)
-        if needed > timeout:
-            raise ValueError(
-                f"A takeover needs {needed:g} s (one and a half leases, StragglerMarginSeconds, "
-                "and with EffectFunctionArn EffectTimeoutSeconds), and the consumer has "
-                f"{timeout:g} s: lower one of them, or raise StarterTimeoutSeconds."
-            )
-        return Lease(dynamodb, table, straggler_seconds=straggler), seconds
-    raise ValueError(f"STRATEGY is {strategy!r}, expected 'ledger' or 'lease'")
+    return Lease(dynamodb, os.environ["LEDGER_TABLE"], straggler_seconds=straggler)
 
 
 @functools.cache

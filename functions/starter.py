@@ -1,5 +1,8 @@
 """StarterFunction: one SQS batch in, one execution per message out.
 
+With `START_EXECUTIONS=on-trouble` it performs the effect of each message itself, and starts an
+execution only for those with which something goes wrong.
+
 `Starter.start_message` handles each record; `Batch` does the rest.
 """
 
@@ -12,8 +15,12 @@ import boto3
 from botocore.config import Config
 
 from actonce_core import events
-from actonce_core.batch import LARGEST_BATCH, Batch, metrics
-from actonce_core.message import MessageReader
+from actonce_core.backoff import EFFECT_BACKOFF_GROWTH, START_BACKOFF_GROWTH
+from actonce_core.batch import LARGEST_BATCH, Batch, logger, metrics
+from actonce_core.first_attempt import MOST_ATTEMPTS, FirstAttempt
+from actonce_core.invoked_effect import InvokedEffect, client_config
+from actonce_core.message import Message, MessageReader
+from actonce_core.records import error_name
 from actonce_core.start import Starter
 from actonce_core.unstarted import UnstartedQueue
 
@@ -26,10 +33,45 @@ CLIENT_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 4},
 )
 
+_invocation: list[Any] = [None]
+"""Lambda's context of the invocation that runs."""
+
+
+def _first_attempt() -> FirstAttempt | None:
+    """None if every message gets an execution.
+
+    Only the embedded AWS sets MAX_RETRIES: a person waits there, so less often is enough.
+    """
+    if os.environ.get("START_EXECUTIONS", "always") == "always":
+        return None
+    perform, find = os.environ["EFFECT_FUNCTION_ARN"], os.environ["FIND_FUNCTION_ARN"]
+    timeout = int(os.environ["EFFECT_TIMEOUT_SECONDS"])
+    starter, margin = os.environ["STARTER_TIMEOUT_SECONDS"], os.environ["STRAGGLER_MARGIN_SECONDS"]
+    lambda_ = boto3.client("lambda", config=Config(**client_config(timeout)))
+    return FirstAttempt(
+        effect=InvokedEffect(lambda_, perform, find),
+        version={
+            "perform": perform,
+            "find": find,
+            "timeout": timeout,
+            "margin": int(starter) + int(margin),
+        },
+        seconds_left=lambda: _invocation[0].get_remaining_time_in_millis() / 1000,
+        on_trouble=_log_trouble,
+        most_attempts=int(os.environ.get("MAX_RETRIES", MOST_ATTEMPTS)),
+    )
+
+
+def _log_trouble(message: Message, error: Exception) -> None:
+    cause = error.__cause__  # of an unknown outcome, whose own name says nothing
+    name = error_name(cause if isinstance(cause, Exception) else error)
+    logger.warning("first attempt", extra={"message_id": message.message_id, "error": name})
+
 
 @functools.cache
 def _batch() -> Batch:
     """Built once per process from the variables that template.yaml sets."""
+    first_attempt = _first_attempt()
     starter = Starter(
         reader=MessageReader(os.environ["MESSAGE_ID_FROM"], os.environ["CONTENT_FROM"]),
         dynamodb=boto3.client("dynamodb", config=CLIENT_CONFIG),
@@ -40,18 +82,22 @@ def _batch() -> Batch:
             boto3.client("sqs", config=CLIENT_CONFIG), os.environ["UNSTARTED_QUEUE_URL"]
         ),
         names_remembered=timedelta(days=int(os.environ["NAMES_REMEMBERED_DAYS"])),
+        first_attempt=first_attempt,
     )
 
     bus = events.EventBus(
         lambda: boto3.client("events", config=events.CLIENT_CONFIG), os.environ["STACK_NAME"]
     )
     url = os.environ["REQUESTS_QUEUE_URL"]
-    return Batch(starter.start_message, starter.unstarted.sqs, url, put_events=bus.put)
+    growth = START_BACKOFF_GROWTH if first_attempt is None else EFFECT_BACKOFF_GROWTH
+    sqs = starter.unstarted.sqs
+    return Batch(starter.start_message, sqs, url, growth=growth, put_events=bus.put)
 
 
 @metrics.log_metrics
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ARG001 - Lambda's form
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda's entry point."""
+    _invocation[0] = context
     return _batch().handle(event)
 
 

@@ -25,7 +25,7 @@ from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce.terminal.visible import give_up_output
 from actonce.terminal.words import pluralize
 from actonce_pipeline.audit.reading.effects import Attributes
-from actonce_pipeline.audit.request import Request, attributes, moment
+from actonce_pipeline.audit.request import Request, attributes, parse_time
 from actonce_pipeline.errors import CannotAudit
 
 _PAGE = "report.html"
@@ -137,7 +137,7 @@ def audit(
             records,
             out or "",
             span,
-            as_of=None if as_of is None else moment(as_of),
+            as_of=None if as_of is None else parse_time(as_of),
             by_executions=effects_by == "executions",
             effects=attributes(effects) if effects else _attributes_of_stack(records),
             from_raw=from_raw,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from actonce.cli import tables
-from actonce.cli.effects_options import EffectsPlace, of_own_effects
+from actonce.cli.effects_options import EffectsOptions, of_own_effects
 from actonce.cli.options import Json, stack_options
 from actonce.records.collect import STREAMS, CollectRequest, CollectResult
 from actonce.records.collect import collect as collect_streams
@@ -40,7 +40,7 @@ def collect(
         typer.Option(help=f"Only this one, of {', '.join(STREAMS)}; may be given several times."),
     ] = None,
     *,
-    own: EffectsPlace,
+    own: EffectsOptions,
     at: TargetOptions,
     json: Json = False,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from actonce.cli.effects_options import EffectsPlace, of_own_effects
+from actonce.cli.effects_options import EffectsOptions, of_own_effects
 from actonce.cli.options import stack_options
 from actonce.console.app import app
 from actonce.console.context import Context
@@ -33,7 +33,7 @@ def console(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and open nothing.")
     ] = False,
-    own: EffectsPlace,
+    own: EffectsOptions,
     at: TargetOptions,
 ) -> None:
     """Look at messages, and decide, in the browser.

@@ -7,7 +7,7 @@ import typer
 
 from actonce.cli import bulk, tables
 from actonce.cli.bulk import BulkOptions, EntryFormat, bulk_options
-from actonce.cli.effects_options import EffectsPlace, of_own_effects
+from actonce.cli.effects_options import EffectsOptions, of_own_effects
 from actonce.cli.options import Json, check_id, stack_options, with_glossary
 from actonce.cli.where import print_summary
 from actonce.messages import history
@@ -116,7 +116,7 @@ def list_(*, how: BulkOptions, at: TargetOptions) -> None:
 def show(
     message_id: MessageId,
     *,
-    own: EffectsPlace,
+    own: EffectsOptions,
     at: TargetOptions,
     json: Json = False,
 ) -> None:

@@ -31,15 +31,17 @@ MESSAGES = 200
 
 
 class Strategy(StrEnum):
-    """What stands in front of the effect: template.yaml's way, or one of locks.yaml."""
+    """What stands in front of the effect: one of template.yaml's ways, or that of locks.yaml."""
 
     STEP_FUNCTIONS = "step-functions"
-    LEDGER = "ledger"
+    ON_TROUBLE = "on-trouble"
     LEASE = "lease"
 
     @property
     def parameters(self) -> dict[str, str]:
         """What has the embedded AWS deploy it."""
+        if self is Strategy.ON_TROUBLE:
+            return {"StartExecutions": self.value}
         return {} if self is Strategy.STEP_FUNCTIONS else {"Strategy": self.value}
 
 
@@ -105,7 +107,7 @@ def demo(
 
         actonce demo --faults many --messages 300 --seed 7
 
-        actonce demo --strategy ledger
+        actonce demo --strategy lease
 
 
         actonce demo --input requests.jsonl --json

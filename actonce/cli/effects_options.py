@@ -51,7 +51,7 @@ EffectsDescription = Annotated[list[str] | None, _option("DESCRIPTION", _SHOWN)]
 
 
 @dataclass(frozen=True, slots=True)
-class EffectsPlace:
+class EffectsOptions:
     """The options by their names."""
 
     effects_table: str | None
@@ -105,4 +105,4 @@ def of_own_effects(*, shown: bool) -> Decorator:
         "effects_id": EffectsId,
     }
     described = {"effects_description": EffectsDescription} if shown else {}
-    return group_options("own", options | described, EffectsPlace)
+    return group_options("own", options | described, EffectsOptions)

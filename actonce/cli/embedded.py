@@ -21,7 +21,7 @@ Parameters = Annotated[
         "--parameter",
         "-p",
         metavar="NAME=VALUE",
-        help="A parameter of template.yaml, or with Strategy=ledger or lease of locks.yaml; or, as "
+        help="A parameter of template.yaml, or with Strategy=lease of locks.yaml; or, as "
         "ssm:NAME=VALUE, one of Parameter Store. May be given more than once.",
     ),
 ]

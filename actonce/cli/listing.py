@@ -45,7 +45,7 @@ def list_(
         typer.Option(
             metavar="STATUS",
             help="Only of this status: running, succeeded, failed, timed_out or aborted; behind a "
-            "ledger or a lease in_progress or complete.",
+            "lease in_progress or complete.",
         ),
     ] = None,
     limit: Annotated[
@@ -56,8 +56,8 @@ def list_(
 ) -> None:
     """List recent messages, the newest first.
 
-    It lists those that have an execution, or a row of a ledger or a lease. Every command takes the
-    ID. STATE is ActOnce's word for how the message stands, STATUS is that of AWS, or of the ledger.
+    It lists those that have an execution, or a row of a lease. Every command takes the ID. STATE is
+    ActOnce's word for how the message stands, STATUS is that of AWS, or of the row.
     actonce dead-letters list shows what waits for a decision, actonce unstarted list what could not
     be started.
 

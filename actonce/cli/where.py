@@ -1,7 +1,7 @@
 """`actonce where`: the story of one message."""
 
 from actonce.cli import tables
-from actonce.cli.effects_options import EffectsPlace, of_own_effects
+from actonce.cli.effects_options import EffectsOptions, of_own_effects
 from actonce.cli.options import Json, MessageId, check_id, stack_options
 from actonce.messages.arguments import message_argument
 from actonce.messages.not_found import not_found_sentences
@@ -20,7 +20,7 @@ from actonce_core.records import timestamp
 def where(
     message_id: MessageId,
     *,
-    own: EffectsPlace,
+    own: EffectsOptions,
     at: TargetOptions,
     json: Json = False,
 ) -> None:

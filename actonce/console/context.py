@@ -98,7 +98,7 @@ class Context:
         self.job_waits = job_waits
         self._scan_waits = scan_waits
         self.has_rows = stack.ledger_table is not None
-        """Whether a ledger or a lease stands in the state machine's place."""
+        """Whether a lease stands in the state machine's place."""
         self.jobs = Jobs(self._before_a_job, self._after_a_job)
         self.letters = QueueCache(self._read_letters, self.jobs.is_busy)
         self.unstarted = QueueCache(self._read_unstarted, self.jobs.is_busy)

@@ -25,7 +25,7 @@ class Records:
 
     Attributes:
         deliveries: the `deliveries` stream, see `actonce_core.delivery_record`.
-        executions: name to status; behind a ledger or a lease, its rows in the same words.
+        executions: name to status; behind a lease, its rows in the same words.
         resolved: names of the executions that an operator ended as resolved.
         effects: message id to the number of its appointments, or of a team's own effects.
         books: practice to the message ids of its appointments, by their slots.

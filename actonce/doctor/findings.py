@@ -160,7 +160,7 @@ def _called(facts: Facts) -> list[Function]:
 
 
 def consumer_time_out(facts: Facts) -> Findings:
-    """The consumer ends no later than its ledger or lease assumes."""
+    """The consumer ends no later than its lease assumes."""
     if facts.starts_executions:
         return
     consumer = existing(facts.starter)

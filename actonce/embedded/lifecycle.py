@@ -46,7 +46,6 @@ LOCAL_PARAMETERS = {
     # Short, because a person waits.
     "EffectTimeoutSeconds": "4",
     "StragglerMarginSeconds": "1",
-    "ClockSkewSeconds": "1",
 }
 
 Say = Callable[[str], None]

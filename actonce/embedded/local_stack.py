@@ -28,8 +28,8 @@ from actonce.embedded.local_audit import is_audit, rewrite_audit
 from actonce.embedded.nesting import value_of
 from actonce.embedded.parameters import HERE
 
-VISIBILITY_TIMEOUT_SECONDS = 18
 STARTER_TIMEOUT_SECONDS = 16
+VISIBILITY_TIMEOUT_SECONDS = STARTER_TIMEOUT_SECONDS + 2
 """The starter retries until its time-out; its deliveries must not come back before."""
 CONSUMER_VISIBILITY_TIMEOUT_SECONDS = 5
 CONSUMER_TIMEOUT_SECONDS = 8
@@ -38,7 +38,8 @@ LEASE_SECONDS = 4
 LOCAL_RETRY = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxAttempts": 4}
 """15 s in all, because MiniStack ignores the jitter."""
 MAX_RETRIES = 3
-"""The same behind a lock: messages come back from the queue after some 4, 8 and 16 s."""
+"""The same of first attempts and behind a lock: messages come back from the queue after some 4, 8
+and 16 s."""
 
 BATCH_SIZE = 2
 
@@ -98,7 +99,7 @@ def rewrite(built: Path, settings: Settings) -> Path:
             for rule in ("LeaseNeedsTime", "LeaseOfOwnEffectNeedsMoreTime"):
                 del template["Rules"][rule]  # they compare the times that are used on AWS
         else:
-            _hurry_machine(built.parent, resources)
+            _hurry_machine(built.parent, resources, values)
     target = _beside(built)
     target.write_text(yaml.safe_dump(template, sort_keys=False))
     return target
@@ -150,7 +151,7 @@ def _rewrite_nested(
     properties[place] = str(rewrite(nested, replace(given, parameters=parameters)))
 
 
-def _hurry_machine(folder: Path, resources: dict[str, Any]) -> None:
+def _hurry_machine(folder: Path, resources: dict[str, Any], values: Mapping[str, str]) -> None:
     machine = resources["ProcessMessage"]["Properties"]
     source = folder / machine["DefinitionUri"]
     definition = json.loads(source.read_text())
@@ -159,9 +160,16 @@ def _hurry_machine(folder: Path, resources: dict[str, Any]) -> None:
     target = folder / f"local-{source.name}"
     target.write_text(json.dumps(definition, indent=2))
     machine["DefinitionUri"] = target.name
-    resources["RequestsQueue"]["Properties"]["VisibilityTimeout"] = VISIBILITY_TIMEOUT_SECONDS
-    starter = resources["StarterFunction"]["Properties"]
+    queue, starter = (resources[one]["Properties"] for one in ("RequestsQueue", "StarterFunction"))
+    queue["VisibilityTimeout"] = VISIBILITY_TIMEOUT_SECONDS
     starter["Timeout"] = STARTER_TIMEOUT_SECONDS
+    if values.get("StartExecutions") == "on-trouble":
+        # It also waits for the function that it calls.
+        starter["Timeout"] += int(values[THEIRS])
+        queue["VisibilityTimeout"] += int(values[THEIRS])
+        variables = starter["Environment"]["Variables"]
+        variables["STARTER_TIMEOUT_SECONDS"] = str(starter["Timeout"])
+        variables["MAX_RETRIES"] = str(MAX_RETRIES)
     starter["Events"]["Requests"]["Properties"]["BatchSize"] = BATCH_SIZE
 
 

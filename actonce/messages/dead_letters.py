@@ -37,8 +37,8 @@ class DeadLetter(Entry):
     """An entry of DeadLetterQueue; the fields are those that the state DeadLetter posts.
 
     Attributes:
-        execution_arn, task_token: None behind a ledger or a lease.
-        attempt_id: of the attempt that posted it; only behind a ledger or a lease.
+        execution_arn, task_token: None behind a lease.
+        attempt_id: of the attempt that posted it; only behind a lease.
         source: the message as its producer sent it; likewise.
         message: the execution's input; None where it was too large to be posted.
         excerpt: a line of the message's body; empty where that was too large to be posted.

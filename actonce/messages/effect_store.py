@@ -28,7 +28,7 @@ from actonce_pipeline.audit.reading.effects import (
     Attributes,
     effect_id_of,
     exactly,
-    moment,
+    parse_time,
 )
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ def _read(values: Item, named: Attributes, effect_id: str | None) -> OwnEffect |
     key = values.get(named.key)
     if isinstance(key, bool) or not isinstance(key, str | int | float) or key == "":
         return None
-    at = None if named.time is None else moment(values.get(named.time))
+    at = None if named.time is None else parse_time(values.get(named.time))
     description = {name: values[name] for name in named.description if name in values}
     has_time = named.time is not None and values.get(named.time) is not None
     return OwnEffect(_text(key), effect_id, at, description, has_time)

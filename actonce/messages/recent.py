@@ -1,4 +1,4 @@
-"""The recent messages: executions, or the rows of a ledger or a lease.
+"""The recent messages: executions, or the rows of a lease.
 
 Step Functions lists the newest executions first, so that few more are read than are shown. Rows
 have no order of time: their table is read from its beginning, up to `MOST_ROWS`.

@@ -27,7 +27,7 @@ from actonce.terminal.error_names import error_label
 from actonce.terminal.words import capitalize, in_utc, pluralize, times
 from actonce_core.histories.stays import DECISIONS
 from actonce_core.reason import DeadLetterReason
-from actonce_pipeline.audit.reading.effects import moment
+from actonce_pipeline.audit.reading.effects import parse_time
 
 DESCRIPTION_CHARACTERS = 200
 """Most characters of an effect's description in the sentence; `--json` has it whole."""
@@ -189,7 +189,7 @@ def _decider(facts: Facts) -> str:
 
 def _note(facts: Facts) -> str:
     """When it was decided and why, as far as whoever decided, with whatever client, says so."""
-    at = moment(facts.decision.get("decided_at"))
+    at = parse_time(facts.decision.get("decided_at"))
     when = f" at {in_utc(at)}" if at else ""
     output = {} if facts.story.execution is None else facts.story.execution.output
     row = facts.story.row or {}

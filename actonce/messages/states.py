@@ -145,7 +145,7 @@ def state_of_running(steps: Sequence[Step], waits: Sequence[DecisionWait]) -> St
 
 
 def state_of_row(row: Mapping[str, Any]) -> StateName:
-    """The state of a message by its row of the ledger or the lease."""
+    """The state of a message by its row of the lease."""
     if row["status"] == "COMPLETE":
         return _OF_OUTCOME.get(str(row.get("outcome")), "ended")
     is_first = "attempt_id" in row and int(row.get("consumption_count", 1)) <= 1

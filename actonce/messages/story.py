@@ -83,7 +83,7 @@ class Story:
     Attributes:
         lines: of the starter's log.
         fingerprint: `fingerprint`, `first_seen` and `memory` of the row that the starter wrote.
-        row: of the ledger or the lease, on a stack that has one.
+        row: of the lease, on a stack that has one.
         effects: `OwnEffect.as_json` of each; none where a team does
             not say where its effects are: then only the execution or the row tells.
         unstarted_scan: its entries in UnstartedQueue, as far as that was read.
@@ -224,7 +224,7 @@ def read_story(
         waiting = begun("unstarted", lambda: _unstarted(stack, message_id, unstarted))
         events = begun("history", lambda: _events(stack, arn))
     row = known() or {}
-    # A ledger or a lease writes a status, and the starter does not.
+    # A lease writes a status, and the starter does not.
     names = () if "status" in row else ("fingerprint", "first_seen", "memory")
     fingerprint = {name: row[name] for name in names if name in row} or None
     story = Story(

@@ -252,7 +252,7 @@ def _seen(not_seen: dict[str, str], name: str, look: Callable[[], T | None]) -> 
 def _executions(
     stack: Stack, now: datetime, known: EndedMessages | None, letters: Callable[[], int]
 ) -> Executions | None:
-    """Count them; None behind a ledger or a lease, where that would read the whole table.
+    """Count them; None behind a lease, where that would read the whole table.
 
     Of what has run for long, each letter is of one that waits for a decision and not for more. As
     soon as an attempt has ended a letter may be there, but most are older: where not all that runs

@@ -15,7 +15,7 @@ from actonce.terminal.errors import Failed, UsageError
 from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce_core.records import timestamp
 from actonce_core.transient import error_code
-from actonce_pipeline.audit.reading.effects import moment
+from actonce_pipeline.audit.reading.effects import parse_time
 from actonce_pipeline.audit.reading.storage import is_uri, place
 from actonce_pipeline.audit.request import Status
 
@@ -102,7 +102,7 @@ def last_of(stack: Stack, own: Path | None) -> tuple[str, dict[str, Any]] | None
     summary = _summary_in(results, None if own is not None else stack.aws)
     if summary is None:
         return None
-    made, created = moment(summary.get("generated_at")), stack.created_at()
+    made, created = parse_time(summary.get("generated_at")), stack.created_at()
     if made is None:
         raise Failed(f"The audit in {results} does not say when it was made: run the audit again.")
     if made < created:

@@ -1,9 +1,9 @@
 """Collects the streams of some days through AWS's ordinary APIs, for the audit.
 
 Each comes from where its part of the stack recorded it: deliveries from the starter's log,
-executions and dead letters from the executions' histories, rows from the table of a ledger or a
-lease, effects from the table that the stack names or a team's file. `sent` is not collected:
-`actonce send --record` writes it where the audit reads it. Collecting consumes and changes nothing.
+executions and dead letters from the executions' histories, rows from the table of a lease, effects
+from the table that the stack names or a team's file. `sent` is not collected: `actonce send
+--record` writes it where the audit reads it. Collecting consumes and changes nothing.
 
 A reader yields a stream's records, and `_keep` puts each, with the stack that it is of, into the
 file of its day.
@@ -51,7 +51,7 @@ class CollectRequest:
     Attributes:
         days: UTC days.
         root: the folder of the streams.
-        streams: names out of `STREAMS`; a stack without a ledger or a lease has no rows.
+        streams: names out of `STREAMS`; a stack without a lease has no rows.
         effects: where the effects are; None: where the stack says.
     """
 

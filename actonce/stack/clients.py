@@ -230,7 +230,7 @@ class Stack:
     dead_letter_queue = _Read(lambda stack: stack.outputs["DeadLetterQueueUrl"])
     fingerprints_table = _Read(lambda stack: stack.outputs["FingerprintsTableName"])
     ledger_table = _Read(lambda stack: stack.outputs.get("LedgerTableName"))
-    """Of a ledger or a lease; None if the stack starts executions."""
+    """Of a lease; None if the stack starts executions."""
     effects_table = _Read(lambda stack: stack.outputs["EffectsTableName"])
     """The table that the effects are in; missing if the stack does not know one."""
     effects_attributes = _Read(lambda stack: stack.outputs.get("EffectsAttributes"))

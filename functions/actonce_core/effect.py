@@ -63,8 +63,8 @@ class Effect(Protocol):
 class FencedEffect(Effect, Protocol):
     """An effect that is itself a DynamoDB write, and so can be conditional on its lock.
 
-    Behind a ledger or a lease a consumer may stand still past its time and go on in the middle of
-    its step. Then only the step itself can notice that it is too late.
+    Behind a lease a consumer may stand still past its time and go on in the middle of its step.
+    Then only the step itself can notice that it is too late.
     """
 
     def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:

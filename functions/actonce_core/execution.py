@@ -6,8 +6,9 @@ body have the same input, byte for byte.
 
 import hashlib
 import re
+from collections.abc import Mapping
 
-from actonce_core.strict_json import canonical
+from actonce_core.strict_json import JsonValue, canonical
 
 MAX_MESSAGE_ID_BYTES = 2048
 """Longest message id, in bytes of UTF-8: it is the tables' partition key, and DynamoDB takes no
@@ -40,13 +41,23 @@ def execution_name(message_id: str) -> str:
     return "sha256-" + hashlib.sha256(message_id.encode("utf-8")).hexdigest()
 
 
-def execution_input(message_id: str, body: str) -> str:
+def execution_input(
+    message_id: str, body: str, attempted: Mapping[str, JsonValue] | None = None
+) -> str:
     """Canonical JSON of `{"body": text, "message_id": text}`.
 
     The body stays a text, so nothing that parses JSON on the way changes it, above all not a
     number of many digits.
+
+    Args:
+        message_id: the producer's.
+        body: verbatim.
+        attempted: the version that a first attempt called, in the state machine's form: `perform`,
+            `find`, `timeout`, `margin`. No execution has been redriven -1 times, so `PerformEffect`
+            waits and looks first, as after a redrive.
     """
-    return canonical({"body": body, "message_id": message_id})
+    more = {"redrives": -1, "version": dict(attempted)} if attempted else {}
+    return canonical({"body": body, "message_id": message_id, **more})
 
 
 def unusable_id(message_id: str) -> str | None:

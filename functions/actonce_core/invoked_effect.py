@@ -1,10 +1,12 @@
 """An effect that is a team's own Lambda function, in whatever language.
 
-The state machine calls such a function itself. Behind a ledger or a lease the consumer calls it
-through this module, with the same request, and understands the answer in the same way.
+The state machine calls such a function itself. A starter that makes the first attempt, and a consumer
+behind a lease, call it through this module, with the same request, and understand the answer in the
+same way.
 """
 
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
 
 SECONDS_BEFORE_A_FUNCTION_BEGINS = 5
 """How much longer than the function's time-out to wait, as the state machine does."""
+
+LARGEST_ANSWER = 256 * 1024
+"""Bytes; Step Functions takes no larger one ("Quotas"), and Lambda lets a function answer 6 MB."""
+
+# Ten parsed answers would take ten times the memory, and are parsed no faster.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def client_config(effect_timeout: float) -> dict[str, Any]:
@@ -29,6 +37,7 @@ def client_config(effect_timeout: float) -> dict[str, Any]:
     return {
         "connect_timeout": 1,
         "read_timeout": effect_timeout + SECONDS_BEFORE_A_FUNCTION_BEGINS,
+        "tcp_keepalive": True,  # or a connection that is silent for minutes may be dropped
         # After a lost answer the SDK would call again, and repeat the effect.
         "retries": {"mode": "standard", "total_max_attempts": 1},
     }
@@ -58,13 +67,15 @@ class InvokedEffect:
         self._find_function = find_function
 
     def perform(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Have the function perform it.
+        """Have the function perform it; `request` is that of `Effect.perform`.
 
         Raises:
             NotPerformed, Rejected: the function says so, by the name of its error.
             Exception: anything else; the outcome is unknown.
         """
-        asked = {"operation": "perform", "message": request}
+        message = dict(request)
+        attempt = {"attempt": message.pop("attempt")} if "attempt" in message else {}
+        asked = {"operation": "perform", **attempt, "message": message}
         try:
             answer = self._invoke(self._effect_function, asked)
         except ClientError as error:
@@ -96,8 +107,12 @@ class InvokedEffect:
 
     def _invoke(self, function: str, event: dict[str, Any]) -> dict[str, Any]:
         response = self._lambda.invoke(FunctionName=function, Payload=json.dumps(event))
-        text = response["Payload"].read()
-        answer = json.loads(text) if text else None
+        text = response["Payload"].read(LARGEST_ANSWER + 1)
+        response["Payload"].close()
+        if len(text) > LARGEST_ANSWER:
+            raise RuntimeError(f"the function answered more than {LARGEST_ANSWER} bytes")
+        with _ONE_AT_A_TIME:
+            answer = json.loads(text) if text else None
         if "FunctionError" in response:
             _raise(answer if isinstance(answer, dict) else {})
         return answer if isinstance(answer, dict) else {}

@@ -33,22 +33,36 @@ row with the same content never suppresses a delivery: each of them calls StartE
     A ─ remember(x) ─ start                  the same id with other content y, before or after
     B ────── remember(y): the row says x     the start: a conflict, refused without a start
 
+Where the starter makes the first attempt itself, `first_attempt` tells what a row says.
+
 A row stops a delivery only where the name cannot answer: the row is so old that Step Functions may
-have forgotten the name, or it was written for another state machine, or by a ledger or a lease.
+have forgotten the name, or it was written for another state machine, or by a lease.
 Then the starter cannot know whether the message was acted on, and a person decides.
 
 Invariant: `start_message` returns only once the message's execution exists or the delivery is in
 UnstartedQueue. Otherwise it raises, and SQS brings the delivery back.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from actonce_core.delivery import Delivery
+from actonce_core.effect import NotPerformed
+from actonce_core.execution import too_large
+from actonce_core.first_attempt import (
+    BEGUN,
+    FIRST_ATTEMPT,
+    RELEASED,
+    STARTED,
+    FirstAttempt,
+    Item,
+    version_in,
+)
 from actonce_core.message import Message, MessageReader, Refusal, conflict
 from actonce_core.reason import Reason
 from actonce_core.records import timestamp
@@ -80,6 +94,15 @@ class Row:
     fingerprint: str
     first_seen: datetime
     memory: str
+
+    @classmethod
+    def of(cls, item: Item) -> "Row":
+        """From DynamoDB's form, whoever wrote it; after a first attempt the `memory` is the ARN."""
+        seen = item["first_seen" if "first_seen" in item else "updated"]  # a lock has the latter
+        memory = item["memory"]["S"]
+        if "stage" in item:
+            memory = memory.removesuffix(FIRST_ATTEMPT)
+        return cls(item["fingerprint"]["S"], datetime.fromisoformat(seen["S"]), memory)
 
 
 def refusal_of(
@@ -124,6 +147,9 @@ class Starter:
         state_machine: its ARN.
         names_remembered: see `refusal_of`.
         clock: this machine's, UTC.
+        first_attempt: makes it here, and executions are started for trouble only; None: every
+            message is started. Rows of the other way are understood in both, so that a stack can
+            change from one to the other while messages are open.
     """
 
     reader: MessageReader
@@ -134,6 +160,7 @@ class Starter:
     unstarted: UnstartedQueue
     names_remembered: timedelta
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    first_attempt: FirstAttempt | None = None
 
     def start_message(self, delivery: Delivery) -> DeliveryResult:
         """Start a delivery's message, find that it is a duplicate, or hand the delivery on.
@@ -145,50 +172,138 @@ class Starter:
         if isinstance(message, Refusal):
             self.unstarted.send_to_unstarted(delivery, message)
             return DeliveryResult(message, None)
-        now = self.clock()
-        known = self._remember(message, now)
-        refusal = None
-        if known is not None:
-            refusal = refusal_of(
-                message,
-                known,
-                now,
-                memory=self.state_machine,
-                names_remembered=self.names_remembered,
-            )
-        outcome = refusal or self._start(message, first_seen_now=known is None)
+        outcome = self._begin(message)
         if isinstance(outcome, Refusal):
             self.unstarted.send_to_unstarted(delivery, outcome)
         return DeliveryResult(outcome, message)
 
-    def _remember(self, message: Message, now: datetime) -> Row | None:
-        """Write the message's row, or return the one that its id already has.
+    def _begin(self, message: Message) -> Start | Refusal:
+        """Write the message's row, or go by the one that its id already has.
 
         DynamoDB returns that row with the failed condition, so it costs no read.
         """
+        now = self.clock()
+        row: Item = {
+            "message_id": {"S": message.message_id},
+            "fingerprint": {"S": message.fingerprint},
+            "first_seen": {"S": timestamp(now)},
+            "memory": {"S": self.state_machine},
+        }
+        if self.first_attempt is not None:
+            version = self.first_attempt.version
+            if beyond := too_large(message.execution_input_after(version)):
+                return Refusal(Reason.TOO_LARGE, beyond, message.message_id)
+            self.first_attempt.check_time_left()
+            row = self.first_attempt.begun(row)
+        known = self._put(row, "attribute_not_exists(message_id)")
+        if known is None and self.first_attempt is None:
+            return self._start(message, first_seen_now=True)
+        return self._go_by(known or row, message, row, now)
+
+    def _go_by(self, known: Item, message: Message, row: Item, now: datetime) -> Start | Refusal:
+        """What its id's row says of a message; `row` is the one that this delivery would write."""
+        stage = known["stage"]["S"] if "stage" in known else None
+        first = self.first_attempt
+        if first and stage == BEGUN and known["attempt_id"] == row["attempt_id"]:
+            return self._attempt(first, message, known, now)
+        is_complete = stage is not None and known["status"]["S"] == "COMPLETE"
+        refusal = refusal_of(
+            message,
+            Row.of(known),
+            now,
+            memory=self.state_machine,
+            names_remembered=self.names_remembered,
+        )
+        if refusal and (
+            refusal.reason is Reason.CONFLICT or not (is_complete or stage == RELEASED)
+        ):
+            return refusal
+        if is_complete:
+            return Start.SUPPRESSED
+        if first and stage == RELEASED:
+            begun = int(known["consumption_count"]["N"]) + 1
+            anew = row | {"consumption_count": {"N": str(begun)}}
+            newer = self._replace(known, anew)
+            return self._go_by(newer or anew, message, anew, now)
+        if stage in (BEGUN, RELEASED):
+            return self._go_on(known, message, row, now)
+        return self._start(message, first_seen_now=False, attempted=version_in(known))
+
+    def _attempt(
+        self, first: FirstAttempt, message: Message, row: Item, now: datetime
+    ) -> Start | Refusal:
+        """Make the attempt that `row` says this delivery has begun."""
+        attempts = int(row["consumption_count"]["N"])
+        try:
+            effect = first.perform(message, attempts)
+        except NotPerformed:
+            if attempts < first.most_attempts:
+                self._replace(row, row | {"stage": {"S": RELEASED}})
+                raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, an execution looks it up
+            first.on_trouble(message, error)
+        else:
+            self._complete(row, effect)
+            return Start.STARTED
+        return self._go_on(row, message, row, now)
+
+    def _go_on(self, known: Item, message: Message, row: Item, now: datetime) -> Start | Refusal:
+        """Have an execution go on with a message that an attempt has begun, or released.
+
+        Of a released one no execution has the name, so it may be another machine's, or old.
+        """
+        started = known | {"stage": {"S": STARTED}}
+        if known["stage"]["S"] == RELEASED:
+            memory = {"S": self.state_machine + FIRST_ATTEMPT}
+            started |= {"memory": memory, "first_seen": row["first_seen"]}
+        return self._go_by(self._replace(known, started) or started, message, row, now)
+
+    def _complete(self, row: Item, effect: dict[str, Any]) -> None:
+        text = json.dumps(effect)  # in ASCII: DynamoDB takes no half of a surrogate pair
+        done = {"status": {"S": "COMPLETE"}, "outcome": {"S": "performed"}, "effect": {"S": text}}
+        newer = self._replace(row, row | done)
+        if newer is not None and newer["stage"]["S"] == STARTED:  # whose execution will find it
+            self._replace(newer, newer | done)
+
+    def _replace(self, known: Item, row: Item) -> Item | None:
+        """Write a row in place of the known one, or return the row if it is another by now."""
+        return self._put(
+            row | {"updated": {"S": timestamp(self.clock())}},
+            "#status = :in_progress AND #stage = :stage AND attempt_id = :attempt_id",
+            ExpressionAttributeNames={"#status": "status", "#stage": "stage"},
+            ExpressionAttributeValues={
+                ":in_progress": {"S": "IN_PROGRESS"},
+                ":stage": known["stage"],
+                ":attempt_id": known["attempt_id"],
+            },
+        )
+
+    def _put(self, row: Item, condition: str, **more: Any) -> Item | None:
+        """Write a row; if the condition refuses it, return the one that is there."""
         try:
             self.dynamodb.put_item(
                 TableName=self.table,
-                Item={
-                    "message_id": {"S": message.message_id},
-                    "fingerprint": {"S": message.fingerprint},
-                    "first_seen": {"S": timestamp(now)},
-                    "memory": {"S": self.state_machine},
-                },
-                ConditionExpression="attribute_not_exists(message_id)",
+                Item=row,
+                ConditionExpression=condition,
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                **more,
             )
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
-            row = error.response["Item"]  # type: ignore[typeddict-item]
-            seen = row["first_seen" if "first_seen" in row else "updated"]  # a lock has the latter
-            return Row(
-                row["fingerprint"]["S"], datetime.fromisoformat(seen["S"]), row["memory"]["S"]
-            )
+            there: Item = error.response.get("Item", {})  # type: ignore[assignment]
+            if not there:
+                raise RuntimeError("The message's row is gone.") from error
+            return there
         return None
 
-    def _start(self, message: Message, *, first_seen_now: bool) -> Start | Refusal:
+    def _start(
+        self,
+        message: Message,
+        *,
+        first_seen_now: bool,
+        attempted: Mapping[str, Any] | None = None,
+    ) -> Start | Refusal:
         """Start the message's execution, or find that it has one.
 
         While an execution runs, AWS answers the same start with 200 and the original start date. So
@@ -201,7 +316,7 @@ class Starter:
             answer = self.stepfunctions.start_execution(
                 stateMachineArn=self.state_machine,
                 name=message.execution_name,
-                input=message.execution_input,
+                input=message.execution_input_after(attempted),
             )
         except ClientError as error:
             code = error.response["Error"]["Code"]

@@ -34,11 +34,16 @@ PAGE = PROJECT / "docs" / "strategies" / "cost.md"
 
 WAYS = {
     "step-functions": "step-functions",
-    "ledger": "ledger-fenced",
+    "on-trouble": "on-trouble",
     "lease": "lease-fenced",
     "powertools": "powertools-best",
 }
 """Names on the page, and the suite's ways."""
+
+EFFECT_SECONDS = (0.1, 1, 10)
+"""How long an effect may take, for which a starter that calls it waits."""
+_GIGABYTES = 0.25
+"""Of the starter: `MemorySize` of template.yaml."""
 
 BATCH_SIZES = (10, 1)
 """Deliveries per batch, all batches being full: the most that the stack allows, and the fewest."""
@@ -156,11 +161,13 @@ def page(text: str, prices: Prices) -> str:
         {name: count(way(known), duplicate=duplicate) for name, known in WAYS.items()}
         for duplicate in (False, True)
     )
+    always, on_trouble = new["step-functions"], new["on-trouble"]
     told = f"Of {prices['region']}, as of {prices['as_of']}.\n\n{_prices(prices)}"
     tables = {
         "dollars of a message": _dollars(new, prices),
         "dollars of a duplicate": _dollars(duplicates, prices),
         "taken by a message": _requests(new),
+        "dollars of waiting": _waiting(always, on_trouble, prices),
         "prices": told,
     }
     return with_tables(text, tables)
@@ -173,6 +180,23 @@ def _dollars(counts: Mapping[str, Count], prices: Prices) -> str:
             *parts, total = map(_cents, dollars_per_million(one, batch, prices).values())
             rows.append([name, str(batch), *parts, f"**{total}**"])
     return table(("way", "batch", *dict.fromkeys(column for column, *_ in _BILLED), "total"), rows)
+
+
+def _waiting(always: Count, on_trouble: Count, prices: Prices) -> str:
+    """What the starter's wait adds where it calls the effect, and from where on it is dearer."""
+    per_second = prices["prices"]["lambda_gb_second"]["dollars_per_million"] * _GIGABYTES
+    rows = []
+    for batch in BATCH_SIZES:
+        base, other = (
+            dollars_per_million(one, batch, prices)["total"] for one in (on_trouble, always)
+        )
+        for seconds in EFFECT_SECONDS:
+            waits = per_second * seconds / batch
+            total = f"**{_cents(base + waits)}**"
+            rows.append([f"{seconds:g} s", str(batch), _cents(waits), total, _cents(other)])
+        even = f"{(other - base) * batch / per_second:.1f} s"
+        rows.append([even, str(batch), _cents(other - base), f"**{_cents(other)}**", _cents(other)])
+    return table(("an effect of", "batch", "waiting", "on-trouble", "always"), rows)
 
 
 def _cents(dollars: float) -> str:

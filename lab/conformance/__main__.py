@@ -1,7 +1,7 @@
 """What each way to deduplicate survives, on every schedule.
 
     python -m lab.conformance [--way NAME] [--hazard NAME] [--story] [--json]
-    python -m lab.conformance --write
+    python -m lab.conformance --write [--way NAME] [--hazard NAME]
 
 Walks every schedule of every way against every hazard, and prints a line for each pair. The code
 that ships runs in this process and its children, on services in memory; nothing is deployed. Exit
@@ -26,12 +26,13 @@ def main(
     way: Annotated[list[str] | None, typer.Option(help="Only this one. [all]")] = None,
     hazard: Annotated[list[str] | None, typer.Option(help="Only this one. [all]")] = None,
     story: Annotated[bool, typer.Option(help="Tell the shortest of the worst schedules.")] = False,
-    write: Annotated[bool, typer.Option(help="Write what is found, and the page.")] = False,
+    write: Annotated[
+        bool,
+        typer.Option(help="Write what is found, and the page; the rest stays as it was found."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, a line a pair.")] = False,
 ) -> None:
     """Walk, print, and write if asked to."""
-    if write and (way or hazard):
-        raise typer.BadParameter("--write writes the whole page: leave the others out.")
     trials: list[Trial] = []
     for trial in suite.run(_cells(way, hazard), processes=os.cpu_count() or 1):
         trials.append(trial)
@@ -43,7 +44,9 @@ def main(
             about = [scenario(trial.scenario).about] if story else []
             print(_line(trial), *about, *lines, sep="\n", flush=True)
     if write:
-        found.write(trials)
+        known = {**found.read(), **{(trial.way, trial.scenario): trial for trial in trials}}
+        pairs = [(way.name, hazard.name) for way, hazard in suite.published()]
+        found.write(known[pair] for pair in pairs if pair in known)
         page.PAGE.write_text(page.render(found.read()))
     surprises = suite.surprises(trials)
     print(*surprises, sep="\n", end="\n" if surprises else "", file=sys.stderr)

@@ -12,7 +12,7 @@ from lab.conformance.simulated_stack import SimulatedStack
 
 Change = Callable[[SimulatedStack], None]
 
-STRATEGIES = ("step-functions", "ledger", "lease")
+STRATEGIES = ("step-functions", "lease")
 
 
 def _changes(stack: SimulatedStack) -> dict[str, Change]:

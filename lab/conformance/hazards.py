@@ -14,9 +14,7 @@ from lab.conformance.effects import BROKEN, CLOSED, POISON, SLOW, UNSEEN, UNTOLD
 from lab.conformance.operators import decide_behind_locks
 from lab.conformance.process import Hazard
 from lab.conformance.simulated_stack import (
-    CLOCK_SKEW,
     CLOSING,
-    CONSUMER_TIMEOUT,
     INIT,
     LEASE,
     LEASE_VISIBILITY,
@@ -205,14 +203,14 @@ _ANY = (
     Hazard.ABORTED,
 )
 
-_INVOKES = frozenset({"step-functions", "ledger-invoking", "lease-invoking"})
+_INVOKES = frozenset({"step-functions", "lease-invoking"})
 """What has a function of its own perform the effect."""
-_AS_IT_SHIPS = frozenset({"step-functions", "ledger-fenced", "lease-fenced"})
+_AS_IT_SHIPS = frozenset({"step-functions", "lease-fenced"})
 """The example's effect checks the fence."""
-_ANSWERED = frozenset({"step-functions", "ledger", "lease"})
-_OURS = _AS_IT_SHIPS | {"ledger", "lease", "step-functions-fifo", "lease-fenced-fifo"}
+_ANSWERED = frozenset({"step-functions", "lease"})
+_OURS = _AS_IT_SHIPS | {"lease", "step-functions-fifo", "lease-fenced-fifo"}
 """This project's, with the effect that only counts."""
-_WITH_A_STRATEGY = _OURS | _INVOKES | {"ledger-idempotent"}
+_WITH_A_STRATEGY = _OURS | _INVOKES | {"lease-idempotent"}
 
 # fmt: off
 SCENARIOS = (
@@ -421,14 +419,14 @@ SCENARIOS = (
         "A consumer crashes before its effect; what the next one asks for is done at once, and "
         "it stands still for 10 minutes before it hears that.",
         ONCE, (Hazard.CRASH_BEFORE_EFFECT, Hazard.ANSWER_LATE), budget=2, pauses=(LONG_PAUSE,),
-        ways=frozenset({"ledger", "ledger-idempotent", "lease"}),
+        ways=frozenset({"lease", "lease-idempotent"}),
     ),
     Scenario(
         "late-answer", "an answer comes late",
         "What a process asks for is done at once, and it stands still for 20 s, 40 s, 50 s or 10 "
         "minutes before it hears that.",
         ONCE_OR_TWICE, (Hazard.ANSWER_LATE,), pauses=(20_000, 40_000, 50_000, LONG_PAUSE),
-        ways=_OURS | {"ledger-idempotent"},
+        ways=_OURS | {"lease-idempotent"},
     ),
     Scenario(
         "unheard", "heartbeats are not heard",
@@ -440,15 +438,6 @@ SCENARIOS = (
             "unheard_until": (LEASE + STRAGGLER_MARGIN + 2_000,),
         },
         set_up=_unheard, ways=frozenset({"lease"}),
-    ),
-    Scenario(
-        "late-straggler", "a late answer, and a late effect",
-        "The answer of a call comes 40 s or 50 s late, and the effect as late as the margin "
-        "allows; sent again a minute later, to a consumer whose clock is 5 minutes ahead.",
-        Sent(again=(CONSUMER_TIMEOUT + STRAGGLER_MARGIN + 1_000,)),
-        (Hazard.ANSWER_LATE, Hazard.EFFECT_OUTLIVES), budget=2, pauses=(40_000, 50_000),
-        where={"wall_offsets": ((0, CLOCK_SKEW),), "lateness": (_AT_THE_MARGIN,)},
-        ways=frozenset({"ledger", "ledger-idempotent"}),
     ),
     Scenario(
         "provider-down", "the provider is down",

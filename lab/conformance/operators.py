@@ -1,4 +1,4 @@
-"""An operator behind a ledger or a lease, who writes decisions to rows and sends messages anew.
+"""An operator behind a lease, who writes decisions to rows and sends messages anew.
 
 The same as `actonce dead-letters` does, by the same table.
 """

@@ -20,8 +20,10 @@ RIVALS = tuple((way.title, (way.name,)) for way in WAYS if not way.is_ours)
 OURS: tuple[Column, ...] = (
     ("Step Functions", ("step-functions",)),
     ("FIFO queue", ("step-functions-fifo",)),
-    ("ledger", ("ledger-fenced", "ledger", "ledger-invoking", "ledger-idempotent")),
-    ("lease", ("lease-fenced", "lease", "lease-invoking", "lease-fenced-fifo")),
+    (
+        "lease",
+        ("lease-fenced", "lease", "lease-invoking", "lease-idempotent", "lease-fenced-fifo"),
+    ),
 )
 
 

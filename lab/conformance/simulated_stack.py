@@ -75,7 +75,6 @@ MEMORY_TABLE = "fingerprints"
 
 TABLES = {
     "fingerprints": ("message_id",),
-    "ledger": ("message_id",),
     "idempotency": ("id",),
     APPOINTMENTS_TABLE: ("message_id", "appointment_id"),
     EFFECTS_TABLE: ("message_id", "effect_id"),

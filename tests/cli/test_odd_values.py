@@ -15,7 +15,7 @@ from actonce.terminal.errors import Failed
 from tests.support.moto_stack import Actonce
 from tests.support.odd_values import ODD, refuse_as_aws
 from tests.support.queues import dead
-from tests.support.stacks import fed, with_ledger, with_log
+from tests.support.stacks import fed, with_lease, with_log
 
 USUAL = {"message_id": "m-1", "note": "why", "day": "2026-01-31", "stream": "effects"}
 """What else a command needs; anything else is the name of a file that is there."""
@@ -89,7 +89,7 @@ def words(name: str, command: Any, tried: Any, value: str) -> list[str]:
 def test_no_value_of_any_parameter_is_more_than_refused(
     name: str, moto_stack: Stack, actonce: Actonce, tmp_path: Path
 ) -> None:
-    stack = with_log(with_ledger(fed(moto_stack)))
+    stack = with_log(with_lease(fed(moto_stack)))
     dead(stack, "m-1")
     refuse_as_aws(stack, "dynamodb", "sqs", "stepfunctions", "logs", "cloudformation")
     (tmp_path / "a-folder").mkdir()

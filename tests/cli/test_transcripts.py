@@ -7,42 +7,26 @@ shown of the message that is named last.
 
 import json
 import shlex
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
+from botocore.exceptions import ReadTimeoutError
 
-from actonce.adopt.project.placing import digest
 from actonce.adopt.project.plan import stack_files
 from actonce.cli import bulk
 from actonce.messages import recent
-from actonce.messages.filters import EntryFilter
 from actonce.operate.bulk import Bulk
-from actonce.operate.decisions.allowed import Decision
-from actonce.operate.decisions.deciding import BulkDecision, decide
-from actonce.operate.decisions.results import DecisionUnconfirmed
-from actonce.operate.discarding import BulkDiscard
-from actonce.operate.pausing import event_source_mappings, pause, resume
-from actonce.operate.sending_back import BulkSendBack
 from actonce.operate.status import status
-from actonce.queues.depth import PAUSED_SINCE, Pause, find_pause
 from actonce.stack.clients import Stack
 from actonce.terminal import output
-from actonce.terminal.errors import Failed
-from actonce_core.message import MessageReader
 from actonce_core.records import timestamp
 from tests.records.report import summaries
 from tests.support import queues, replay, stacks
-from tests.support.hostile import HOSTILE_SENT
 from tests.support.moto_stack import Actonce, minutes_go_by
 
 HEADER = "On AWS: account 123456789012, Region us-east-1, stack "
-
-
-EXPIRED = ClientError({"Error": {"Code": "ExpiredTokenException", "Message": "no"}}, "It")
 
 
 class Replay(replay.Replay):
@@ -53,100 +37,15 @@ class Replay(replay.Replay):
     ) -> None:
         self.actonce, self.s3 = actonce, moto_stack.aws.client("s3")
         super().__init__(moto_stack, patch, folder)
-        self.known |= {"bulk": bulk, "recent": recent, "Bulk": Bulk, "EntryFilter": EntryFilter}
-        self.known |= {
-            "expired": EXPIRED,
-            "hostile": HOSTILE_SENT,
-            "digest": digest,
-            "timedelta": timedelta,
-        }
+        self.known |= {"bulk": bulk, "recent": recent, "Bulk": Bulk}
+        self.known |= {"timedelta": timedelta}
 
     def found(self) -> Stack:
         assert self.stack is not None
         return self.stack
 
-    def allow(self, service: str) -> None:
-        """Whatever was made to fail of it."""
-        del self.found().aws._clients[service]
-
-    def deciding(self, decision: Decision, entry_filter: EntryFilter | None = None) -> BulkDecision:
-        """On all that are shown now."""
-        those = queues.letters(self.found(), entry_filter)
-        return BulkDecision(self.found(), those, decision, "a note", wait_for_others=0)
-
-    def ran(self, work: Bulk[Any]) -> str:
-        """What came of it, a line each."""
-        lines = []
-        try:
-            work.run()
-        except (Failed, ClientError, BotoCoreError, SystemExit) as error:
-            lines.append(f"{type(error).__name__}: {error}")
-        left = f"{work.left} left, {work.left_behind} left behind"
-        lines.append(f"{dict(work.results_by_end)}, {left}")
-        for one in work.ended:
-            done = "happened" if one.happened else "did not happen"
-            named = one.entry.message_id or "no id"
-            lines.append(f"{named}: {one.end} ({done}): {one.text}")
-        return "\n".join([*lines, *work.notes])
-
-    def decides(self, message_id: str, decision: Decision) -> str:
-        """On one, by its id and the letter that is shown, if one is."""
-        letter = queues.shown(self.found(), message_id)
-        entry = letter.entry if letter else None
-        try:
-            answer = decide(self.found(), message_id, decision, "", entry)
-        except (Failed, DecisionUnconfirmed, ClientError) as error:
-            return f"{type(error).__name__}: {error}"
-        return f"{answer.end}, {answer.left_behind} left behind: {answer.text}"
-
     def sent_again(self) -> int:
         return len(queues.received(self.found(), self.queue("requests")))
-
-    def killed(self, **_: Any) -> None:
-        raise SystemExit
-
-    def not_deleted(self, parsed: dict[str, Any], **_: Any) -> None:
-        parsed["Failed"] = [{"Id": one["Id"]} for one in parsed.pop("Successful")]
-
-    def meanwhile(self, service: str, operation: str, act: Callable[[], Any]) -> None:
-        """Somebody does that while the next such call is under way."""
-        events = self.found().aws.client(service).meta.events
-        name = f"before-call.*.{operation}"
-
-        def once(**_: Any) -> None:
-            events.unregister(name, once)
-            act()
-
-        events.register(name, once)
-
-    def _paused(self, change: Callable[[], Pause | None]) -> str:
-        try:
-            return f"{change()}"
-        except ClientError as error:
-            return f"{error}"
-
-    def paused(self, note: str = "", hours: int = 0) -> str:
-        now = stacks.NOW + timedelta(hours=hours)
-        return self._paused(lambda: pause(self.found(), by="arn:somebody", note=note, now=now))
-
-    def resumed(self) -> str:
-        return self._paused(lambda: resume(self.found()))
-
-    def untagged(self) -> None:
-        self.found().sqs.untag_queue(QueueUrl=self.queue("requests"), TagKeys=[PAUSED_SINCE])
-
-    def enable(self, enabled: bool) -> None:
-        """The mapping, as somebody does by hand, or a deployment."""
-        (mapping,) = event_source_mappings(self.found())
-        self.found().lambda_.update_event_source_mapping(UUID=mapping.uuid, Enabled=enabled)
-
-    def taken(self) -> str:
-        """What is said of it, and what is taken."""
-        (mapping,) = event_source_mappings(self.found())
-        told = status(self.found(), stacks.NOW)
-        said = find_pause(self.found().sqs, self.queue("requests"))
-        differ = (told.is_disabled_without_pause, told.is_enabled_while_paused)
-        return f"{mapping.state}, {said}; stopped without a pause, fed all the same: {differ}"
 
     def written(self, message_id: str, minutes: int, **row: str) -> None:
         """A row that was last written so many minutes before now."""
@@ -220,14 +119,6 @@ class Replay(replay.Replay):
         made = {PurePosixPath("actonce", path): text.encode() for path, text in files.items()}
         self.patch.setattr("actonce.cli.init.version", lambda: its_version)
         self.patch.setattr("actonce.cli.init.stack_files", lambda **_: made)
-
-    def sending_back(self, message_id_from: str = "body:message_id") -> BulkSendBack:
-        those, reader = queues.lying(self.found()), MessageReader(message_id_from)
-        return BulkSendBack(self.found(), those, reader, wait_for_others=0)
-
-    def discarding(self) -> BulkDiscard:
-        those, file = queues.lying(self.found()), self.folder / "discarded.jsonl"
-        return BulkDiscard(self.found(), those, MessageReader(), file, "a test", wait_for_others=0)
 
     def newer_version(self) -> None:
         newer = {path: b"# newer\n" + content for path, content in stack_files(audit=True).items()}

@@ -14,7 +14,7 @@ from tests.support.moto_stack import aws_variables, moto_stack
 from tests.support.stacks import (
     deployed,
     with_executions,
-    with_ledger,
+    with_lease,
     with_log,
     with_outputs,
     with_table,
@@ -28,15 +28,15 @@ TOPIC = "arn:aws:sns:us-east-1:123456789012:alarms"
 
 
 @pytest.fixture
-def ledger(moto_stack: Stack) -> Stack:
-    """A stack with a ledger on moto, as far as the views ask it."""
-    stack = with_log(with_ledger(deployed(moto_stack, moto_stack.outputs)))
+def lease(moto_stack: Stack) -> Stack:
+    """A stack with a lease on moto, as far as the views ask it."""
+    stack = with_log(with_lease(deployed(moto_stack, moto_stack.outputs)))
     return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=TOPIC)
 
 
 @pytest.fixture
 def machine(moto_stack: Stack) -> Stack:
-    """The same with a state machine in the ledger's place."""
+    """The same with a state machine in the lease's place."""
     made = deployed(moto_stack, moto_stack.outputs)
     stack = with_executions(with_log(with_table(made)))
     return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=TOPIC)

@@ -85,8 +85,8 @@ ANSWERS: list[tuple[int, str, str, dict[str, str]]] = [
 ]
 
 
-def test_who_may_ask_for_what(ledger: Stack, console: Open) -> None:
-    client = console(ledger)
+def test_who_may_ask_for_what(lease: Stack, console: Open) -> None:
+    client = console(lease)
     for status, method, path, headers in ANSWERS:
         usual = {"origin": f"http://{HOST}", "content-length": "0"} if method == "POST" else {}
         answer = client.ask(method, path, usual | headers, "", b"")
@@ -105,13 +105,13 @@ def test_browsers_leave_the_usual_port_out() -> None:
     assert "127.0.0.1" not in own_hosts(8080)
 
 
-def test_who_hangs_up_is_no_fault(ledger: Stack, console: Open) -> None:
+def test_who_hangs_up_is_no_fault(lease: Stack, console: Open) -> None:
     headers = {"origin": f"http://{HOST}", "content-length": "100"}
-    console(ledger, reads=False).ask("POST", "/scan", headers, "", HANGS_UP)
+    console(lease, reads=False).ask("POST", "/scan", headers, "", HANGS_UP)
 
 
-def test_the_token_becomes_a_cookie_and_leaves_the_address(ledger: Stack, console: Open) -> None:
-    answer = console(ledger, reads=False).get(f"/message?id=a%2Fb&token={TOKEN}", STRANGER)
+def test_the_token_becomes_a_cookie_and_leaves_the_address(lease: Stack, console: Open) -> None:
+    answer = console(lease, reads=False).get(f"/message?id=a%2Fb&token={TOKEN}", STRANGER)
     assert (answer.status, answer.headers["location"]) == (303, "/message?id=a%2Fb")
     cookie, *attributes = answer.headers["set-cookie"].split("; ")
     assert cookie == f"{COOKIE}={TOKEN}"
@@ -119,19 +119,19 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(ledger: Stack, consol
 
 
 @pytest.mark.parametrize("path", ["//evil.example/", "/\\evil.example", "///evil.example/%2e%2e"])
-def test_no_way_leads_to_another_host(ledger: Stack, console: Open, path: str) -> None:
-    client = console(ledger, reads=False)
+def test_no_way_leads_to_another_host(lease: Stack, console: Open, path: str) -> None:
+    client = console(lease, reads=False)
     without_token = client.get(f"{path}?token={TOKEN}", STRANGER).headers["location"]
     for link in (without_token, *client.get(path).links):
         assert not re.match(r"[/\\]{2}|\w+:", link), link
 
 
 def test_another_sites_form_decides_nothing_and_neither_does_what_reads_only(
-    ledger: Stack, console: Open
+    lease: Stack, console: Open
 ) -> None:
-    dead(ledger, "m-1")
+    dead(lease, "m-1")
     for read_only, headers in ((False, {"origin": "http://evil.example"}), (True, {})):
-        client = console(ledger, read_only=read_only)
+        client = console(lease, read_only=read_only)
         asked = client.get("/dead-letters/decide", scope="all", action="resolve")
         form: dict[str, Any] = asked.fields | {"note": "why"}
         assert form["key"]
@@ -139,13 +139,13 @@ def test_another_sites_form_decides_nothing_and_neither_does_what_reads_only(
             answer = client.post(path, headers, **form)
             assert (answer.status, "--read-only" in answer.text) == (403, read_only)
         assert client.context.jobs.all() == []
-    assert row(ledger, "m-1")["outcome"] == "dead_letter"
+    assert row(lease, "m-1")["outcome"] == "dead_letter"
 
 
 def test_what_reads_only_refuses_calls_that_change_whoever_makes_them(
-    ledger: Stack, console: Open
+    lease: Stack, console: Open
 ) -> None:
-    stack = console(ledger, read_only=True).context.stack
+    stack = console(lease, read_only=True).context.stack
     url = stack.requests_queue
     with pytest.raises(Forbidden, match="SendMessage is not called"):
         stack.sqs.send_message(QueueUrl=url, MessageBody="x")

@@ -26,13 +26,13 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opens(browser: Browser, console: Open, ledger: Stack) -> Iterator[Opens]:
+def opens(browser: Browser, console: Open, lease: Stack) -> Iterator[Opens]:
     """Serves a console on a stack as it is then, and opens a page of it; and what ends it."""
     servers: list[Server] = []
     with browser.window() as page:
 
         def opened(path: str = "/?", **more: Any) -> tuple[Page, Client, Server]:
-            client = console(ledger, **more)
+            client = console(lease, **more)
             server = Server(lambda port: app(client.context, TOKEN, port))
             servers.append(server)
             page.open(f"http://127.0.0.1:{server.address[1]}{path}&{TOKEN_NAME}={TOKEN}")
@@ -60,10 +60,10 @@ def swap(page: Page) -> None:
 
 
 def test_the_focus_and_the_row_stay_where_they_were_when_the_list_is_looked_at_again(
-    ledger: Stack, opens: Opens
+    lease: Stack, opens: Opens
 ) -> None:
-    letters(ledger, 2)
-    rejected(ledger, "r-1")
+    letters(lease, 2)
+    rejected(lease, "r-1")
     page, _, _ = opens()
     page.press("j", "j")
     before = page.evaluate("document.activeElement.href")
@@ -77,15 +77,15 @@ def test_the_focus_and_the_row_stay_where_they_were_when_the_list_is_looked_at_a
 
 
 def test_what_was_looked_at_while_a_button_is_held_is_shown_after_it_and_no_click_is_lost(
-    ledger: Stack, opens: Opens
+    lease: Stack, opens: Opens
 ) -> None:
-    letters(ledger, 2)
+    letters(lease, 2)
     page, client, _ = opens()
     page.wait_for("document.querySelector('#stack h2')")
     mouse, count = page.driven.mouse, "#dead-letters-title .count"
     page.driven.locator("header").hover()
     mouse.down()
-    dead(ledger, "m-99", 40)
+    dead(lease, "m-99", 40)
     client.read_queues()
     swap(page)
     assert page.text(count) == "2"
@@ -98,8 +98,8 @@ def test_what_was_looked_at_while_a_button_is_held_is_shown_after_it_and_no_clic
     page.wait_for("location.pathname == '/dead-letters'")
 
 
-def test_a_kind_is_decided_on_by_keyboard_alone(ledger: Stack, opens: Opens) -> None:
-    letters(ledger, 3)
+def test_a_kind_is_decided_on_by_keyboard_alone(lease: Stack, opens: Opens) -> None:
+    letters(lease, 3)
     page, client, _ = opens()
     page.press("?")
     page.wait_for("document.querySelector('#keys').open")
@@ -117,7 +117,7 @@ def test_a_kind_is_decided_on_by_keyboard_alone(ledger: Stack, opens: Opens) -> 
     page.press("Enter")
     page.wait_for("document.querySelector('#job')?.innerText.includes('finished')")
     client.finish()
-    assert {row(ledger, f"m-{one:02}")["outcome"] for one in range(3)} == {"rejected"}
+    assert {row(lease, f"m-{one:02}")["outcome"] for one in range(3)} == {"rejected"}
     page.wait_for("document.readyState == 'complete'")  # before, no script hears a key
     page.press("g", "m")
     page.wait_for("location.pathname == '/messages'")
@@ -131,9 +131,9 @@ AS_OF = "document.querySelector('[data-as-of]').innerText"
 
 
 def test_a_page_that_is_filled_in_stands_still_says_its_age_and_loses_nothing_typed(
-    ledger: Stack, opens: Opens
+    lease: Stack, opens: Opens
 ) -> None:
-    rejected(ledger)
+    rejected(lease)
     page, client, server = opens("/message?id=m-1")
     page.wait_for("document.querySelector('#now [data-key=u]')")  # the log has been read
     is_seen = "document.querySelector('#decide button.go').getBoundingClientRect().bottom < 900"
@@ -150,7 +150,7 @@ def test_a_page_that_is_filled_in_stands_still_says_its_age_and_loses_nothing_ty
     assert "fill" not in page.evaluate(AS_OF)
     assert page.evaluate("document.querySelector('#note').value") == "no such"
     # Of another letter nothing that was typed for the first is kept.
-    retried_by_a_colleague(ledger)
+    retried_by_a_colleague(lease)
     client.read_queues()
     page.evaluate("htmx.trigger('#now', 'pulse-15')")
     page.wait_for("document.querySelector('#decide').innerText.includes('timed out')")
@@ -168,8 +168,8 @@ def test_a_page_that_is_filled_in_stands_still_says_its_age_and_loses_nothing_ty
     assert page.evaluate("document.querySelector('#decide input:checked').value") == "resolve"
 
 
-def test_it_works_without_its_script(ledger: Stack, opens: Opens) -> None:
-    letters(ledger, 1)
+def test_it_works_without_its_script(lease: Stack, opens: Opens) -> None:
+    letters(lease, 1)
     page, client, _ = opens()
     page.disable_scripts()
     address = page.evaluate("location.href")
@@ -186,17 +186,17 @@ def test_it_works_without_its_script(ledger: Stack, opens: Opens) -> None:
     page.click("button.go")
     page.driven.wait_for_url("**/jobs/1")
     client.finish()
-    assert row(ledger, "m-00")["outcome"] == "rejected"
+    assert row(lease, "m-00")["outcome"] == "rejected"
 
 
-def test_nothing_is_wider_than_the_window(ledger: Stack, opens: Opens) -> None:
-    rejected(ledger)
+def test_nothing_is_wider_than_the_window(lease: Stack, opens: Opens) -> None:
+    rejected(lease)
     for number, name in enumerate(("m" * 90, "m" * 2_000)):
         error = "A.Very.Long.Name.Of.An.Exception" * 3
         named = execution_name(name)
-        dead(ledger, name, number, reason="rejected", error=error, execution_name=named)
-        complete(ledger, name)
-    unstart(ledger, "{")
+        dead(lease, name, number, reason="rejected", error=error, execution_name=named)
+        complete(lease, name)
+    unstart(lease, "{")
     page, _, _ = opens()
     origin = page.evaluate("location.origin")
     long = f"/message?id={'m' * 2_000}"

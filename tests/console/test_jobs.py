@@ -108,9 +108,9 @@ def test_a_job_that_is_stopped_before_it_may_begin_does_nothing() -> None:
 
 
 def test_a_job_begins_once_a_reading_has_given_back_what_it_holds(
-    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, go_on, order = console(ledger, reads=False), threading.Event(), []
+    client, go_on, order = console(lease, reads=False), threading.Event(), []
 
     def read(_: Any) -> Listing[Any]:
         assert go_on.wait(30)
@@ -129,9 +129,9 @@ def test_a_job_begins_once_a_reading_has_given_back_what_it_holds(
 
 
 def test_a_job_has_nothing_to_do_with_a_queue_that_it_does_not_receive_of(
-    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, go_on = console(ledger, reads=False), threading.Event()
+    client, go_on = console(lease, reads=False), threading.Event()
     of_unstarted: list[None] = []
 
     def read(_: Any) -> Listing[Any]:
@@ -192,9 +192,9 @@ class EndsWhileItIsAsked(Work):
 
 
 def test_a_job_that_ends_just_now_is_not_said_to_have_ended_early(
-    ledger: Stack, console: Open
+    lease: Stack, console: Open
 ) -> None:
-    client = console(ledger, reads=False)
+    client = console(lease, reads=False)
     work = EndsWhileItIsAsked()
     job = begin(client.context.jobs, "a", work)
     work.is_over = lambda: job.state == "ended"
@@ -206,9 +206,9 @@ def test_a_job_that_ends_just_now_is_not_said_to_have_ended_early(
 
 
 def test_a_page_stops_a_job_and_what_it_has_not_come_to_waits_as_before(
-    ledger: Stack, console: Open
+    lease: Stack, console: Open
 ) -> None:
-    client = console(ledger, reads=False)
+    client = console(lease, reads=False)
     held, waits = Work(held=True), Work()
     begin(client.context.jobs, "a", held)
     begin(client.context.jobs, "b", waits)

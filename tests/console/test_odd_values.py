@@ -66,12 +66,12 @@ def ask(client: Client, method: str, path: str, fields: dict[str, Any]) -> Answe
     return client.ask("POST", path, more, "", told.encode())
 
 
-@pytest.mark.parametrize("kind", ["ledger", "machine"])
+@pytest.mark.parametrize("kind", ["lease", "machine"])
 def test_no_field_of_any_address_is_more_than_refused(
     request: pytest.FixtureRequest, kind: str, console: Open, looked_at: set[str]
 ) -> None:
     stack: Stack = request.getfixturevalue(kind)
-    if kind == "ledger":
+    if kind == "lease":
         rejected(stack)
     else:
         stack = with_executions(stack, "m-1")
@@ -95,8 +95,8 @@ def test_no_field_of_any_address_is_more_than_refused(
     assert {"id", "day", "status", "cursor", "page", "entry", "reason", "key", "q"} <= seen
 
 
-def test_no_path_is_more_than_refused(ledger: Stack, console: Open) -> None:
-    client = console(ledger)
+def test_no_path_is_more_than_refused(lease: Stack, console: Open) -> None:
+    client = console(lease)
     for value in (*ODD, "\x00", "1/now", "0", "1" * 16):
         for path in (f"/jobs/{value}", f"/jobs/{value}/now", f"/static/{value}", f"/{value}"):
             answer = client.ask("GET", path.replace("?", ""), {}, "", b"")

@@ -114,12 +114,12 @@ def test_a_form_asks_about_what_it_showed_until_it_is_sent_or_too_many_are_open(
     assert [key in queue.forms for key in keys] == [False] * 2 + [True] * KEPT
 
 
-def test_what_is_no_letter_and_older_letters_are_counted(ledger: Stack, console: Open) -> None:
-    dead(ledger, "m-1", 1)
-    post(ledger, "m-1", 2)
-    dead(ledger, "m-2", 3)
-    ledger.sqs.send_message(QueueUrl=ledger.dead_letter_queue, MessageBody="somebody else's")
-    client = console(ledger)
+def test_what_is_no_letter_and_older_letters_are_counted(lease: Stack, console: Open) -> None:
+    dead(lease, "m-1", 1)
+    post(lease, "m-1", 2)
+    dead(lease, "m-2", 3)
+    lease.sqs.send_message(QueueUrl=lease.dead_letter_queue, MessageBody="somebody else's")
+    client = console(lease)
     found = [(letter.message_id, len(letter.older)) for letter in client.letters.entries]
     assert found == [("m-1", 1), ("m-2", 0)]
     assert client.context.letters.state.messages == 4, "else an empty list would not be called sure"
@@ -130,17 +130,17 @@ def test_what_is_no_letter_and_older_letters_are_counted(ledger: Stack, console:
 
 
 def test_what_was_decided_elsewhere_is_gone_and_what_is_new_is_there_although_the_count_is_equal(
-    ledger: Stack, console: Open
+    lease: Stack, console: Open
 ) -> None:
-    rejected(ledger, "m-a")
-    sent_back = unstart(ledger, '{"message_id": "u-a"}')
-    client = console(ledger)
+    rejected(lease, "m-a")
+    sent_back = unstart(lease, '{"message_id": "u-a"}')
+    client = console(lease)
     for path in ("/", "/dead-letters", "/unstarted", "/messages"):
         assert "-a" in client.get(path).text, path
-    assert decide_shown(ledger, "m-a", "reject", "by the command line").decided
-    rejected(ledger, "m-b")
-    ledger.sqs.purge_queue(QueueUrl=ledger.unstarted_queue)
-    entry = unstart(ledger, '{"message_id": "u-b"}', "too_large")
+    assert decide_shown(lease, "m-a", "reject", "by the command line").decided
+    rejected(lease, "m-b")
+    lease.sqs.purge_queue(QueueUrl=lease.unstarted_queue)
+    entry = unstart(lease, '{"message_id": "u-b"}', "too_large")
     client.expire()
     first = client.get("/waiting")
     assert [cells[-1] for cells in first.rows] == ["m-b", "u-b"]
@@ -157,27 +157,27 @@ def test_what_was_decided_elsewhere_is_gone_and_what_is_new_is_there_although_th
 
 
 def test_the_form_of_a_message_page_stays_where_another_reader_holds_its_letter(
-    ledger: Stack, console: Open
+    lease: Stack, console: Open
 ) -> None:
-    rejected(ledger)
-    client = console(ledger)
+    rejected(lease)
+    client = console(lease)
     form = client.get("/message/now", id="m-1").fields
-    held = ledger.sqs.receive_message(QueueUrl=ledger.dead_letter_queue)["Messages"]
+    held = lease.sqs.receive_message(QueueUrl=lease.dead_letter_queue)["Messages"]
     client.read_queues()
     assert client.letters.entries == []
     assert client.get("/message/now", id="m-1").fields == form
-    ledger.sqs.delete_message(
-        QueueUrl=ledger.dead_letter_queue, ReceiptHandle=held[0]["ReceiptHandle"]
+    lease.sqs.delete_message(
+        QueueUrl=lease.dead_letter_queue, ReceiptHandle=held[0]["ReceiptHandle"]
     )
     client.read_queues()
     assert "key" not in client.get("/message/now", id="m-1").fields, "it is gone"
 
 
 def test_another_form_is_not_needed_for_the_same_letter_until_it_was_sent(
-    ledger: Stack, console: Open
+    lease: Stack, console: Open
 ) -> None:
-    rejected(ledger)
-    client = console(ledger)
+    rejected(lease)
+    client = console(lease)
     keys = {client.get("/message/now", id="m-1").fields["key"][0] for _ in range(3)}
     client.read_queues()
     keys |= {client.get("/message/now", id="m-1").fields["key"][0]}
@@ -190,10 +190,10 @@ def test_another_form_is_not_needed_for_the_same_letter_until_it_was_sent(
     assert key not in client.context.letters.forms
 
 
-def test_a_key_is_of_one_queues_forms(ledger: Stack, console: Open) -> None:
-    rejected(ledger)
-    unstart(ledger, "{")
-    client = console(ledger)
+def test_a_key_is_of_one_queues_forms(lease: Stack, console: Open) -> None:
+    rejected(lease)
+    unstart(lease, "{")
+    client = console(lease)
     for path, action, other, others in (
         ("/dead-letters", "reject", "/unstarted", "discard"),
         ("/unstarted", "discard", "/dead-letters", "reject"),
@@ -205,10 +205,10 @@ def test_a_key_is_of_one_queues_forms(ledger: Stack, console: Open) -> None:
 
 
 def test_of_two_clicks_at_once_neither_says_that_nothing_was_done(
-    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rejected(ledger)
-    client = console(ledger)
+    rejected(lease)
+    client = console(lease)
     form = {"key": client.get("/message/now", id="m-1").fields["key"], "action": "retry"}
     looks, jobs = iter(["the first click"]), client.context.jobs
     look = jobs.begun_with
@@ -224,14 +224,14 @@ def test_of_two_clicks_at_once_neither_says_that_nothing_was_done(
 
 
 def test_of_an_earlier_attempt_no_letter_is_shown_as_the_one_that_waits(
-    ledger: Stack, console: Open
+    lease: Stack, console: Open
 ) -> None:
     """While the queue is not read again."""
-    rejected(ledger)
-    client = console(ledger)
-    assert decide_shown(ledger, "m-1", "retry").decided
-    dead(ledger, "m-1", 1, reason="outcome_unknown")
-    complete(ledger, "m-1")
+    rejected(lease)
+    client = console(lease)
+    assert decide_shown(lease, "m-1", "retry").decided
+    dead(lease, "m-1", 1, reason="outcome_unknown")
+    complete(lease, "m-1")
     client.expire(queues=False)
     page = client.get("/message", id="m-1")
     assert "no such practice" not in page.text
@@ -239,10 +239,10 @@ def test_of_an_earlier_attempt_no_letter_is_shown_as_the_one_that_waits(
 
 
 def test_what_the_log_said_long_ago_is_read_anew_when_its_page_is_opened(
-    ledger: Stack, console: Open
+    lease: Stack, console: Open
 ) -> None:
-    rejected(ledger)
-    client = console(ledger)
+    rejected(lease)
+    client = console(lease)
     again = 'id="log-again"'
     assert again in client.get("/message/log", id="m-1").text
     assert "The log was read at" in client.get("/message/now", id="m-1").text

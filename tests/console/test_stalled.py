@@ -18,7 +18,7 @@ WAITING: list[None] = []
 
 
 @pytest.fixture
-def stalled(ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+def stalled(lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     """A console whose list of messages waits for AWS until the test ends."""
     go_on = threading.Event()
 
@@ -27,7 +27,7 @@ def stalled(ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch) -> It
         go_on.wait(60)
 
     monkeypatch.setattr(messages, "page_of", wait)
-    yield console(ledger, reads=False)
+    yield console(lease, reads=False)
     go_on.set()
     WAITING.clear()
 

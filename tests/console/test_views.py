@@ -1,4 +1,4 @@
-"""What the pages show and do, on moto, with a ledger's rows in the executions' place."""
+"""What the pages show and do, on moto, with a lease's rows in the executions' place."""
 
 import dataclasses
 import html
@@ -46,9 +46,9 @@ NOTHING: Listing[Any] = Listing([], 0)
 
 
 def test_a_queue_that_is_being_read_is_not_called_empty(
-    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, go_on = console(ledger), threading.Event()
+    client, go_on = console(lease), threading.Event()
     monkeypatch.setattr(responses, "A_MOMENT", 0.1)
     monkeypatch.setattr(client.context.letters, "_read", lambda _: go_on.wait(60) and NOTHING)
     client.context.letters.scan()
@@ -59,37 +59,37 @@ def test_a_queue_that_is_being_read_is_not_called_empty(
 
 
 def test_a_group_is_shown_by_pages_also_if_it_changes_between_them(
-    ledger: Stack, console: Open
+    lease: Stack, console: Open
 ) -> None:
     for number in range(51):
-        post(ledger, f"m-{number:02}", number)
-    client = console(ledger)
+        post(lease, f"m-{number:02}", number)
+    client = console(lease)
     page = client.get("/dead-letters", reason="not_performed", page=2)
     assert [(cells[1], cells[-1]) for cells in page.rows] == [
         ("m-50", '{"message_id": "m-50", "number": 50}')
     ]
     (back,) = [link for link in page.links if "page=1" in link]
     assert back == "/dead-letters?page=1&reason=not_performed"
-    post(ledger, "one-more", 59)
-    post(ledger, "another kind", 58, reason="rejected")
+    post(lease, "one-more", 59)
+    post(lease, "another kind", 58, reason="rejected")
     client.expire()
     assert len(client.get(back).rows) == 50
     again = client.get("/dead-letters", reason="not_performed", page=2).rows
     assert [cells[1] for cells in again] == ["m-50", "one-more"]
-    ledger.sqs.purge_queue(QueueUrl=ledger.dead_letter_queue)
-    post(ledger, "the last", 59)
+    lease.sqs.purge_queue(QueueUrl=lease.dead_letter_queue)
+    post(lease, "the last", 59)
     client.expire()
     last = client.get("/dead-letters", reason="not_performed", page=2)
     assert ([cells[1] for cells in last.rows], "Page" in last.text) == (["the last"], False)
 
 
-@pytest.mark.parametrize("kind", ["ledger", "machine"])
+@pytest.mark.parametrize("kind", ["lease", "machine"])
 def test_what_reads_only_shows_every_view_and_offers_no_change(
     request: pytest.FixtureRequest, console: Open, kind: str
 ) -> None:
     stack: Stack = request.getfixturevalue(kind)
     entry = unstart(stack, "{")
-    if kind == "ledger":
+    if kind == "lease":
         rejected(stack)
     else:
         start(stack, "m-1")
@@ -107,9 +107,9 @@ def test_what_reads_only_shows_every_view_and_offers_no_change(
 
 
 def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
-    ledger: Stack, console: Open
+    lease: Stack, console: Open
 ) -> None:
-    templates = console(ledger, reads=False).context.templates
+    templates = console(lease, reads=False).context.templates
     template = templates.get_template("stack.html.j2")
     pause = Pause("2026-01-31T09:30:00.000Z", "me", "")
     on, off = ((EventSourceMapping("1", "starter", state),) for state in ("Enabled", "Disabled"))
@@ -143,15 +143,15 @@ def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
 
 
 def test_before_a_group_is_decided_all_of_it_can_be_seen_however_often_it_is_read(
-    ledger: Stack, console: Open
+    lease: Stack, console: Open
 ) -> None:
     for number in range(51):
-        post(ledger, f"m-{number:02}", number)
-    client = console(ledger)
+        post(lease, f"m-{number:02}", number)
+    client = console(lease)
     first = client.get("/dead-letters/decide", **ALL, action="reject")
     (more,) = [link for link in first.links if "page=2" in link]
     for number in range(9):
-        post(ledger, f"later-{number}", 59)
+        post(lease, f"later-{number}", 59)
         client.read_queues()
     shown = [cells[0] for page in (first, client.get(more)) for cells in page.rows]
     assert shown == [f"m-{number:02}" for number in range(51)]
@@ -173,7 +173,7 @@ ODD = "It's; `odd` $x"
     ],
 )
 def test_the_command_that_is_shown_does_the_same_and_nothing_to_what_came_later(
-    ledger: Stack,
+    lease: Stack,
     console: Open,
     monkeypatch: pytest.MonkeyPatch,
     capsys: Any,
@@ -183,15 +183,15 @@ def test_the_command_that_is_shown_does_the_same_and_nothing_to_what_came_later(
     meant: list[str],
 ) -> None:
     for number, error in enumerate((ODD, ODD, "another")):
-        dead(ledger, f"m-{number}", number, error=error)
-    unstart(ledger, '{"message_id": "u-0"}')
-    unstart(ledger, '{"message_id": "u-1"}', "too_large")
-    client = console(ledger)
-    dead(ledger, "later", 9, error=ODD)
-    unstart(ledger, '{"message_id": "later"}')
+        dead(lease, f"m-{number}", number, error=error)
+    unstart(lease, '{"message_id": "u-0"}')
+    unstart(lease, '{"message_id": "u-1"}', "too_large")
+    client = console(lease)
+    dead(lease, "later", 9, error=ODD)
+    unstart(lease, '{"message_id": "later"}')
     path = f"/{name.replace('_', '-')}/decide"
     (command,) = client.get(path, **ALL, **kind, action=action).commands
-    monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: lease)
     monkeypatch.setattr("sys.argv", [*shlex.split(command), "--dry-run", "--json"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
@@ -202,20 +202,20 @@ def test_the_command_that_is_shown_does_the_same_and_nothing_to_what_came_later(
 
 
 def test_the_command_of_one_message_is_of_that_one_whatever_its_id(
-    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rejected(ledger, "--all")
-    rejected(ledger, "m-1")
-    client = console(ledger)
+    rejected(lease, "--all")
+    rejected(lease, "m-1")
+    client = console(lease)
     entry = next(one.entry for one in client.letters.entries if one.message_id == "--all")
     asked: dict[str, Any] = {"scope": "ticked", "entry": entry}
     (command,) = client.get("/dead-letters/decide", **asked, action="reject").commands
-    monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: lease)
     monkeypatch.setattr("sys.argv", shlex.split(command))
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code in (0, None)
-    assert [row(ledger, one)["outcome"] for one in ("--all", "m-1")] == ["rejected", "dead_letter"]
+    assert [row(lease, one)["outcome"] for one in ("--all", "m-1")] == ["rejected", "dead_letter"]
 
 
 # ------------------------------------------------------------------ unstarted
@@ -233,10 +233,10 @@ def start(stack: Stack, message_id: str, body: str = "a body") -> None:
 # ------------------------------------------------------------------ messages
 
 
-def test_every_term_and_reason_is_explained(ledger: Stack, console: Open) -> None:
-    rejected(ledger)
-    unstart(ledger, "{")
-    page = html.unescape(console(ledger).get("/").text)
+def test_every_term_and_reason_is_explained(lease: Stack, console: Open) -> None:
+    rejected(lease)
+    unstart(lease, "{")
+    page = html.unescape(console(lease).get("/").text)
     for meaning in TERMS.values():
         assert meaning in page
     for meaning in (letters.EXPLANATIONS["rejected"], deliveries.EXPLANATIONS["not_json"]):
@@ -264,8 +264,8 @@ def test_what_is_nowhere_is_looked_for_some_times_and_then_when_asked(
     assert "pulse" in client.get("/message/now", id="m-1", looks=message.MOST_LOOKS).text
 
 
-def test_an_id_is_found_whatever_is_in_it_and_none_is_empty(ledger: Stack, console: Open) -> None:
-    client = console(ledger)
+def test_an_id_is_found_whatever_is_in_it_and_none_is_empty(lease: Stack, console: Open) -> None:
+    client = console(lease)
     for name in ("m-1", "a/../b?c&d=e#f", "ü €", HOSTILE_SENT.strip()):
         location = client.get("/find", q=name).headers["location"]
         assert location.startswith("/message?id=")
@@ -276,12 +276,12 @@ def test_an_id_is_found_whatever_is_in_it_and_none_is_empty(ledger: Stack, conso
         assert client.get(f"{path}?id=").status == client.get(path).status == 404
 
 
-def test_nothing_that_a_message_brings_is_more_than_text(ledger: Stack, console: Open) -> None:
+def test_nothing_that_a_message_brings_is_more_than_text(lease: Stack, console: Open) -> None:
     for hostile in (MARKUP, HOSTILE_SENT):
-        dead(ledger, hostile, error=hostile, cause=hostile, execution_name=hostile)
-        complete(ledger, hostile)
-        unstart(ledger, hostile, detail=hostile)
-    client = console(ledger)
+        dead(lease, hostile, error=hostile, cause=hostile, execution_name=hostile)
+        complete(lease, hostile)
+        unstart(lease, hostile, detail=hostile)
+    client = console(lease)
     paths = [
         *("/", "/waiting", "/dead-letters", "/unstarted", "/messages"),
         *(f"/unstarted/entry?entry={entry.entry}" for entry in client.unstarted.entries),
@@ -302,12 +302,12 @@ def test_nothing_that_a_message_brings_is_more_than_text(ledger: Stack, console:
 
 
 def test_a_fault_of_a_view_is_told_and_the_others_go_on(
-    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("a secret of the message")
 
-    client = console(ledger)
+    client = console(lease)
     monkeypatch.setattr(message, "read_story", broken)
     answer = client.get("/message", id="m-1")
     assert (answer.status, "ZeroDivisionError" in answer.problems[0]) == (500, True)
@@ -317,13 +317,13 @@ def test_a_fault_of_a_view_is_told_and_the_others_go_on(
 
 
 def test_an_aws_that_is_gone_is_told_in_each_view_and_the_console_goes_on(
-    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed_again:
         port = closed_again.getsockname()[1]
     once = {"connect_timeout": 1, "retries": {"total_max_attempts": 1}}
     monkeypatch.setattr(Aws.fresh, "__defaults__", (once,))
-    client = console(dataclasses.replace(ledger, aws=Aws(f"http://127.0.0.1:{port}")))
+    client = console(dataclasses.replace(lease, aws=Aws(f"http://127.0.0.1:{port}")))
     for path, status in (("/", 200), ("/stack", 200), ("/messages", 502), ("/message?id=m", 502)):
         for headers in ({}, BY_HTMX):
             answer = client.get(path, headers)

@@ -91,7 +91,7 @@ def effects(**changed: Any) -> dict[str, Any]:
 
 OTHER = Feed(f"{LAMBDA}:old-consumer", "Enabled", reports_failures=True)
 OFF = replace(OURS, state="Disabled")
-LEDGER = said(Strategy="ledger")
+LEASE = said(Strategy="lease")
 CONSUMER = replace(STARTER, variables={"FUNCTION_TIMEOUT_SECONDS": "30"})
 
 HURRIED = {"is_embedded": True, "starter": replace(STARTER, timeout=16)}
@@ -121,7 +121,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "what keeps the version could not be read": {
         "effect": replace(EFFECT, not_retained=UNREADABLE)
     },
-    "a consumer that runs longer": LEDGER | {"starter": replace(CONSUMER, timeout=60)},
+    "a consumer that runs longer": LEASE | {"starter": replace(CONSUMER, timeout=60)},
     "another consumer": {"feeds": (OURS, OTHER)},
     "failures not reported": {"feeds": (replace(OURS, reports_failures=False),)},
     "a filter": {"feeds": (replace(OURS, filters=True),)},
@@ -140,7 +140,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "theirs there, too short on AWS": queue(visibility=29) | HURRIED | said(RequestsQueueName="o"),
     "theirs there, with a longer consumer": queue(visibility=59)
     | HURRIED
-    | said(RequestsQueueName="o", Strategy="ledger", StarterTimeoutSeconds="60"),
+    | said(RequestsQueueName="o", Strategy="lease", StarterTimeoutSeconds="60"),
     "4 days in the queue": queue(retention=4 * DAY),
     "an hour in the queue": queue(retention=3600),
     "no redrive": queue(dead_letter_target=""),
@@ -206,7 +206,7 @@ FACTS: dict[str, dict[str, Any]] = {
     # Nor does AWS tell for how long an account remembers names.
     "names remembered for longer": said(NamesRememberedDays="60"),
     # Who may not use the function's key is told no variables.
-    "variables could not be read": LEDGER | {"starter": replace(STARTER, variables=UNREADABLE)},
+    "variables could not be read": LEASE | {"starter": replace(STARTER, variables=UNREADABLE)},
     "found before a check broke off": {"feeds": (OTHER, OFF), "pause": UNREADABLE},
 }
 

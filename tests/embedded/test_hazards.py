@@ -1,6 +1,6 @@
 """The real level of the conformance suite; this file has the Step Functions way.
 
-The ledger and the lease are in test_strategies.py: their stacks are there.
+The lease is in test_strategies.py: its stack is there.
 """
 
 import pytest
@@ -26,8 +26,8 @@ def test_the_page_says_how_many_ways_and_hazards_are_real() -> None:
     [
         ("step-functions", "crash", Verdict(Kind.SURVIVED), True),
         ("step-functions", "crash", Verdict(Kind.TWICE), False),
-        ("ledger", "conflict", Verdict(Kind.SURVIVED), False),
-        ("ledger", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), True),
+        ("lease", "conflict", Verdict(Kind.SURVIVED), False),
+        ("lease", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), True),
         ("lease", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), False),
     ],
 )

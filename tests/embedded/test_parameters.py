@@ -39,10 +39,10 @@ def test_a_wrong_parameter_is_told_with_the_template_that_it_is_meant_for() -> N
     assert (
         lifecycle.own_template(paths, {"Strategy": "lease"}) == PROJECT / "templates" / "locks.yaml"
     )
-    lifecycle.check(paths, {"Strategy": "ledger", "ClockSkewSeconds": "0"})
+    lifecycle.check(paths, {"Strategy": "lease", "StragglerMarginSeconds": "60"})
     for given, said in (
-        ({"ClockSkewSeconds": "0"}, r"template\.yaml has no parameter 'ClockSkewSeconds'; it has "),
-        ({"Strategy": "step-functions"}, r"locks\.yaml: .* not in AllowedValues: .*ledger.*lease"),
+        ({"Strategy": "ledger"}, r"locks\.yaml: .* not in AllowedValues: .*lease"),
+        ({"Strategie": "lease"}, r"template\.yaml has no parameter 'Strategie'; it has "),
         ({"EffectTimeoutSeconds": "abc"}, r"template\.yaml: .*not a valid Number"),
         ({"EffectTimeoutSeconds": "891"}, "not greater than 890"),
         ({"MaxRounds": "0"}, "not less than 1"),

@@ -203,7 +203,7 @@ def test_the_calls_are_as_recorded(
         audit(made)
         calls = made.calls
     with recording(tmp_path_factory, monkeypatch, audited=False) as made:
-        made.deploy("ledger", Strategy="ledger")
+        made.deploy("lease", Strategy="lease")
         made.walk()
         theirs = make_theirs(made.stack)
         made.deploy("lease, their function", Strategy="lease", **theirs)

@@ -205,12 +205,12 @@ def test_a_fingerprints_table_misses_conflicts_and_repeats_what_is_forgotten_unt
 
 
 def given_back(row: Row) -> Row:
-    """A ledger's row as it was before it was completed, when nothing had happened."""
+    """A lease's row as it was before it was completed, when nothing had happened."""
     left = {name: row[name] for name in row if name not in ("attempt_id", "outcome", "effect")}
     return left | {"status": {"S": "IN_PROGRESS"}, "given_back": {"N": "1"}}
 
 
-@pytest.mark.parametrize("restoring", [{"Strategy": "ledger"}], indirect=True)
+@pytest.mark.parametrize("restoring", [{"Strategy": "lease"}], indirect=True)
 def test_a_ledger_acts_twice_until_rows_are_back(restoring: Restoring) -> None:
     it = restoring
     it.acted_on("kept", "begun", "begun-unmended")

@@ -1,4 +1,4 @@
-"""The other strategies and the FIFO queue, deployed: the demo, bad input, decisions, hazards."""
+"""The lease and the FIFO queue, deployed: the demo, bad input, decisions, hazards."""
 
 import json
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class Deployed(NamedTuple):
         )
 
 
-@pytest.fixture(scope="module", params=["ledger-standard", "lease-fifo"])
+@pytest.fixture(scope="module", params=["lease-standard", "lease-fifo"])
 def deployed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Deployed]:

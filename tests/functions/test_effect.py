@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from actonce_core.effect import MAX_EFFECT_BYTES, NotPerformed, OutcomeUnknown, Rejected, answer
-from actonce_core.invoked_effect import InvokedEffect, client_config
+from actonce_core.invoked_effect import LARGEST_ANSWER, InvokedEffect, client_config
 from tests.support.answers import NO_CLEAR_YES, SAYS_NOTHING
 
 PERFORM = {"operation": "perform", "message": {"message_id": "m-1", "body": {"practice": "main"}}}
@@ -313,15 +313,27 @@ class Functions:
     def __init__(self, payload: Any = None, *, fails: bool = False) -> None:
         self.payload, self.fails = payload, fails
         self.asked: list[tuple[str, Any]] = []
+        self.bytes_read = 0
 
     def invoke(self, *, FunctionName: str, Payload: str) -> dict[str, Any]:  # noqa: N803
         self.asked.append((FunctionName, json.loads(Payload)))
         if isinstance(self.payload, Exception):
             raise self.payload
         body = b"" if self.payload is None else json.dumps(self.payload).encode()
-        return {"Payload": io.BytesIO(body)} | (
+        return {"Payload": _Counted(self, body)} | (
             {"FunctionError": "Unhandled"} if self.fails else {}
         )
+
+
+class _Counted(io.BytesIO):
+    def __init__(self, functions: Functions, body: bytes) -> None:
+        super().__init__(body)
+        self._functions = functions
+
+    def read(self, size: int | None = -1) -> bytes:
+        read = super().read(size)
+        self._functions.bytes_read += len(read)
+        return read
 
 
 def effect_of(functions: Any, find_function: str = FINDS) -> InvokedEffect:
@@ -362,6 +374,21 @@ def test_only_a_clear_word_is_believed_and_it_is_asked_for_once(
         answer(effect_of(functions), ASKED_TO_PERFORM)
     assert caught.type is raised
     assert len(functions.asked) == 1
+
+
+def test_an_answer_larger_than_an_execution_takes_is_unclear_and_is_not_read_to_its_end() -> None:
+    functions = Functions({"performed": True, "effect": "x" * (LARGEST_ANSWER - 40)})
+    assert effect_of(functions).perform(REQUEST)
+    functions = Functions({"performed": True, "effect": "x" * 6_000_000})
+    with pytest.raises(RuntimeError, match="262144 bytes"):
+        effect_of(functions).perform(REQUEST)
+    assert functions.bytes_read == LARGEST_ANSWER + 1
+
+
+def test_the_attempt_is_told_beside_the_message_as_the_state_machine_does() -> None:
+    functions = Functions({"performed": True, "effect": None})
+    answer(effect_of(functions), ASKED_TO_PERFORM | {"attempt": 2})
+    assert functions.asked == [(EFFECT, ASKED_TO_PERFORM | {"attempt": 2})]
 
 
 def test_nor_does_the_sdk_ask_again_and_it_waits_as_long_as_the_function_may_take() -> None:

@@ -84,11 +84,12 @@ def handle(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Handle:
     with redirect_stdout(stdout):
         starter = importlib.import_module("starter")
 
-    def handle_records(*records: dict[str, Any]) -> Handled:
+    def handle_records(*records: dict[str, Any], milliseconds: int = 30_000) -> Handled:
         stdout.seek(0)
         stdout.truncate()
+        context = SimpleNamespace(get_remaining_time_in_millis=lambda: milliseconds)
         with redirect_stdout(stdout):
-            answer = starter.handler({"Records": list(records)}, None)
+            answer = starter.handler({"Records": list(records)}, context)
         return Handled(answer, stdout.getvalue())
 
     return handle_records
@@ -321,3 +322,82 @@ def test_a_delivery_that_is_throttled_to_the_last_call_ends_before_the_function_
     slowest_answers = 4 * (config.connect_timeout + config.read_timeout)
     assert len(slept) == 3
     assert sum(slept) + slowest_answers < 30  # StarterTimeoutSeconds
+
+
+@pytest.fixture
+def invoked(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """First attempts of ids that begin with `good` perform; what each was called with."""
+    called: list[Any] = []
+    for name, value in aws.first_attempt_variables().items():
+        monkeypatch.setenv(name, value)
+
+    def answer(params: dict[str, Any], **_: Any) -> tuple[Any, dict[str, Any]]:
+        event = json.loads(params["body"])
+        called.append((params["url_path"], event))
+        message_id = event["message"]["message_id"]
+        told: Any = {"performed": True, "effect": {"order": "o-7"}}
+        failed = {}
+        if not message_id.startswith("good"):
+            failed = {"FunctionError": "Unhandled"}
+            told = {"errorType": message_id, "errorMessage": "carried along"}
+        payload = io.BytesIO(json.dumps(told).encode())
+        return SimpleNamespace(status_code=200), {"Payload": payload} | failed
+
+    register(monkeypatch, "before-call.lambda.Invoke", answer)
+    return called
+
+
+def test_first_attempts_start_executions_for_trouble_only_and_the_log_tells_why(
+    aws: MotoAws, invoked: list[Any], handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed: list[dict[str, Any]] = []
+    register(
+        monkeypatch,
+        "provide-client-params.sqs.ChangeMessageVisibilityBatch",
+        lambda params, **_: changed.append(params),
+    )
+    several = {"ApproximateReceiveCount": "6"}
+    handled = handle(
+        record(0, GOOD),
+        record(1, {"message_id": "NotPerformed"}, attributes=several),
+        record(2, {"message_id": "Sandbox.Timedout"}),
+        record(3, {"message_id": "Rejected"}),
+    )
+    assert handled.failed == ["sqs-1"]
+    assert handled.counts == {"Started": 3, "Failed": 1}
+    ((entry,),) = [params["Entries"] for params in changed]
+    assert entry["VisibilityTimeout"] in range(80, 130)  # after a failed attempt, not a start
+    assert len(invoked) == 4
+    path, event = next(one for one in invoked if one[1]["message"]["message_id"] == "good")
+    assert "function%3Aeffect%3A3/" in path
+    message = {"message_id": "good", "body": json.dumps(GOOD)}
+    assert event == {"operation": "perform", "attempt": 1, "message": message}
+    assert aws.executions().total() == 2
+    for name in aws.executions():
+        arn = aws.execution_arn(name)
+        started = json.loads(aws.stepfunctions.describe_execution(executionArn=arn)["input"])
+        version = {"perform": "arn:aws:lambda:us-east-1:123456789012:function:effect:3",
+                   "find": "arn:aws:lambda:us-east-1:123456789012:function:find",
+                   "timeout": 15, "margin": 60}  # fmt: skip
+        assert (started["redrives"], started["version"]) == (-1, version)
+    lines = [json.loads(line) for line in handled.text.splitlines()]
+    errors = {one["message_id"]: one["error"] for one in lines if one.get("level") == "WARNING"}
+    assert errors == {"Sandbox.Timedout": "RuntimeError", "Rejected": "Rejected"}
+    assert "carried along" not in handled.text
+
+
+def test_a_first_attempt_is_not_begun_that_the_starter_could_not_wait_for(
+    aws: MotoAws, invoked: list[Any], handle: Handle
+) -> None:
+    assert handle(record(0, GOOD), milliseconds=20_000).failed == ["sqs-0"]
+    assert (invoked, aws.fingerprint_row("good")) == ([], None)
+
+
+def test_a_group_s_order_outlives_an_attempt_that_did_not_perform(
+    invoked: list[Any], handle: Handle
+) -> None:
+    fifo = {"SequenceNumber": "1", "MessageGroupId": "g"}
+    in_group = [{"message_id": one} for one in ("good-1", "NotPerformed", "good-2")]
+    handled = handle(*(record(n, body, attributes=fifo) for n, body in enumerate(in_group)))
+    assert handled.failed == ["sqs-1", "sqs-2"]
+    assert [one[1]["message"]["message_id"] for one in invoked] == ["good-1", "NotPerformed"]

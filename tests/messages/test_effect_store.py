@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from actonce.cli.effects_options import EffectsPlace
+from actonce.cli.effects_options import EffectsOptions
 from actonce.messages.effect_store import DynamoDbEffects, EffectStore, FileEffects
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, UsageError
@@ -119,7 +119,7 @@ def shop(moto_stack: Stack) -> Stack:
 
 
 def named(stack: Stack, name: str) -> EffectStore:
-    place = EffectsPlace(name, None, "message_id", None, "effect_id")
+    place = EffectsOptions(name, None, "message_id", None, "effect_id")
     effects = place.effects(stack)
     assert effects is not None
     return effects

@@ -129,16 +129,16 @@ def test_a_place_in_the_list_that_is_none_is_told(moto_stack: Stack, cursor: str
 
 
 def test_of_a_long_table_it_is_told_that_it_was_read_in_part(
-    ledger: Stack, actonce: Actonce
+    lease: Stack, actonce: Actonce
 ) -> None:
     item = {"status": {"S": "COMPLETE"}, "message_id": {"S": "m-1"}}
     item["updated"] = {"S": "2026-01-31T09:30:00.000Z"}
     last = {"message_id": {"S": "m-1"}}
     part = {"Items": [item], "ScannedCount": 15_000, "LastEvaluatedKey": last}
-    with Stubber(ledger.dynamodb) as answers:
+    with Stubber(lease.dynamodb) as answers:
         answers.add_response("scan", part)
         answers.add_response("scan", part)  # and not a third time
-        ended = actonce("list", stack=ledger)
+        ended = actonce("list", stack=lease)
     assert len(ended.out.splitlines()) == 3
     assert "Only about 20,000 rows" in ended.err
 

@@ -119,54 +119,54 @@ def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
     ],
 )
 def test_a_letter_that_was_decided_or_overtaken_meanwhile_says_so(
-    ledger: Stack, decision: Decision, status: str, outcome: str | None, end: DecisionOutcome
+    lease: Stack, decision: Decision, status: str, outcome: str | None, end: DecisionOutcome
 ) -> None:
-    dead(ledger, "m-1")
-    dead(ledger, "m-2")
+    dead(lease, "m-1")
+    dead(lease, "m-2")
     work = decide_on(
-        ledger, letters(ledger), decision, lambda: put_row(ledger, "m-1", status, outcome, "a-9")
+        lease, letters(lease), decision, lambda: put_row(lease, "m-1", status, outcome, "a-9")
     )
     ends = {one.entry.message_id: one.end for one in work.ended}
     assert ends == {"m-1": end, "m-2": DecisionOutcome.DECIDED}
-    assert ids_left(ledger) == (["m-1"] if end is DecisionOutcome.NOT_DECIDED else [])
-    assert sent_again(ledger) == {DecisionOutcome.CONTINUED: 2}.get(end, int(decision == "retry"))
+    assert ids_left(lease) == (["m-1"] if end is DecisionOutcome.NOT_DECIDED else [])
+    assert sent_again(lease) == {DecisionOutcome.CONTINUED: 2}.get(end, int(decision == "retry"))
 
 
-def test_a_letter_stays_whose_row_its_own_attempt_may_still_complete(ledger: Stack) -> None:
+def test_a_letter_stays_whose_row_its_own_attempt_may_still_complete(lease: Stack) -> None:
     # The attempt has posted it, and writes that it waits for a decision a moment later.
-    put_row(ledger, "m-1", "IN_PROGRESS", None)
-    post(ledger, "m-1")
-    assert decide_shown(ledger, "m-1", "retry").end is DecisionOutcome.CONTINUED
-    assert sent_again(ledger) == 1
-    put_row(ledger, "m-1", "COMPLETE", "dead_letter")
-    assert decide_shown(ledger, "m-1", "resolve", "by hand").decided
-    assert ids_left(ledger) == []
+    put_row(lease, "m-1", "IN_PROGRESS", None)
+    post(lease, "m-1")
+    assert decide_shown(lease, "m-1", "retry").end is DecisionOutcome.CONTINUED
+    assert sent_again(lease) == 1
+    put_row(lease, "m-1", "COMPLETE", "dead_letter")
+    assert decide_shown(lease, "m-1", "resolve", "by hand").decided
+    assert ids_left(lease) == []
 
 
 @pytest.mark.parametrize("is_bulk", [True, False])
 def test_the_letter_of_an_earlier_attempt_decides_nothing_and_goes(
-    ledger: Stack, *, is_bulk: bool
+    lease: Stack, *, is_bulk: bool
 ) -> None:
-    shown = post(ledger, "m-1", 0, reason="outcome_unknown")
-    those = letters(ledger)
-    dead(ledger, "m-1", 1, reason="outcome_unknown")  # a colleague's retry ended so
+    shown = post(lease, "m-1", 0, reason="outcome_unknown")
+    those = letters(lease)
+    dead(lease, "m-1", 1, reason="outcome_unknown")  # a colleague's retry ended so
     if is_bulk:
-        (one,) = decide_on(ledger, those, "perform").ended
+        (one,) = decide_on(lease, those, "perform").ended
         end, said = DecisionOutcome(one.end), one.text
     else:
-        answer = decide(ledger, "m-1", "perform", "looked", shown[:8])
+        answer = decide(lease, "m-1", "perform", "looked", shown[:8])
         end, said = answer.end, answer.text
     assert (end, "Look again" in said) == (DecisionOutcome.SUPERSEDED, True)
-    assert (row(ledger, "m-1")["outcome"], sent_again(ledger)) == ("dead_letter", 0)
-    assert ids_left(ledger) == ["m-1"]
+    assert (row(lease, "m-1")["outcome"], sent_again(lease)) == ("dead_letter", 0)
+    assert ids_left(lease) == ["m-1"]
 
 
 @pytest.mark.parametrize("decision", ["retry", "perform", "resolve", "reject"])
-def test_behind_a_lock_every_decision_names_its_letter(ledger: Stack, decision: Decision) -> None:
-    dead(ledger, "m-1")
+def test_behind_a_lock_every_decision_names_its_letter(lease: Stack, decision: Decision) -> None:
+    dead(lease, "m-1")
     with pytest.raises(UsageError, match="Look first"):
-        decide(ledger, "m-1", decision, "x")
-    assert (ids_left(ledger), row(ledger, "m-1")["outcome"]) == (["m-1"], "dead_letter")
+        decide(lease, "m-1", decision, "x")
+    assert (ids_left(lease), row(lease, "m-1")["outcome"]) == (["m-1"], "dead_letter")
 
 
 NOTHING_FINDS: dict[str, Any] = {
@@ -191,19 +191,19 @@ NOTHING_FINDS: dict[str, Any] = {
     ],
 )
 def test_what_is_tried_again_is_looked_up_first_unless_nothing_happened(
-    ledger: Stack, decision: Decision, more: dict[str, Any], *, is_decided: bool
+    lease: Stack, decision: Decision, more: dict[str, Any], *, is_decided: bool
 ) -> None:
     if "by_now" in more:
-        ledger.outputs["FindFunctionArn"] = more["by_now"]
-    dead(ledger, "m-1", **more)
-    answer = decide_shown(ledger, "m-1", decision)
+        lease.outputs["FindFunctionArn"] = more["by_now"]
+    dead(lease, "m-1", **more)
+    answer = decide_shown(lease, "m-1", decision)
     assert answer.decided is is_decided, answer.text
-    item = row(ledger, "m-1")
+    item = row(lease, "m-1")
     assert ("attempt_id" not in item) is is_decided
     nothing_happened = decision == "perform" or more.get("reason") == "rejected"
     assert ("outcome_unknown" in item) is (is_decided and not nothing_happened)
-    assert sent_again(ledger) == is_decided
-    assert bool(ids_left(ledger)) is not is_decided
+    assert sent_again(lease) == is_decided
+    assert bool(ids_left(lease)) is not is_decided
 
 
 @pytest.mark.parametrize(
@@ -217,14 +217,14 @@ def test_what_is_tried_again_is_looked_up_first_unless_nothing_happened(
     ],
 )
 def test_what_is_sent_again_keeps_its_attributes_and_the_id_that_its_own_comes_from(
-    ledger: Stack, own: int, message_id: str, ids: dict[str, str] | None
+    lease: Stack, own: int, message_id: str, ids: dict[str, str] | None
 ) -> None:
     kept = {f"a{n}": {"dataType": "String", "stringValue": "v"} for n in range(own)}
     source = {"sqs_message_id": "first-id", "message_attributes": kept, "message_group_id": "g"}
-    dead(ledger, message_id, source=source | {"deduplication_id": "d-1"})
-    answer = decide_shown(ledger, message_id, "retry")
+    dead(lease, message_id, source=source | {"deduplication_id": "d-1"})
+    answer = decide_shown(lease, message_id, "retry")
     assert answer.decided is (ids is not None)
-    assert (row(ledger, message_id).get("outcome") == "dead_letter") is (ids is None)
-    for sent in received(ledger, ledger.requests_queue):
+    assert (row(lease, message_id).get("outcome") == "dead_letter") is (ids is None)
+    for sent in received(lease, lease.requests_queue):
         told = {name: one["StringValue"] for name, one in sent["MessageAttributes"].items()}
         assert told == dict.fromkeys(kept, "v") | (ids or {})

@@ -93,7 +93,7 @@ def execution(
 
 
 def row(message_id: str, time: str, outcome: str | None = None) -> Record:
-    """Of a ledger or a lease; in progress unless it says how it was completed."""
+    """Of a lease; in progress unless it says how it was completed."""
     status = "COMPLETE" if outcome else "IN_PROGRESS"
     return "rows", {"at": time, "message_id": message_id, "status": status, "outcome": outcome}
 

@@ -2,15 +2,20 @@
 
 import json
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pyspark.sql import Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 
 from actonce_pipeline.audit import cache
 from actonce_pipeline.audit.cache import (
+    Cache,
     DayCounts,
     Manifest,
     differences,
@@ -19,11 +24,21 @@ from actonce_pipeline.audit.cache import (
     why_read,
 )
 from actonce_pipeline.audit.reading.effects import Attributes
-from actonce_pipeline.audit.reading.storage import alone_in
+from actonce_pipeline.audit.reading.listing import list_records
+from actonce_pipeline.audit.reading.storage import _of_status, alone_in, hash_of
 from actonce_pipeline.errors import CannotAudit
 from tests.pipeline.nights import Killed, Row, audited, rows_of, said
-from tests.pipeline.streams_on_disk import DAY, at, effect, file_of, performed, write
+from tests.pipeline.streams_on_disk import (
+    DAY,
+    EFFECTS,
+    at,
+    effect,
+    file_of,
+    performed,
+    write,
+)
 
+NAMED = Attributes.of_output(EFFECTS)
 NEXT_DAY = "2026-02-01"
 PART = f"rows/day={DAY}/part-0.parquet"
 FILES = {"sent/a": "1", "sent/b": "2"}
@@ -46,6 +61,31 @@ def test_rows_of_which_spark_does_not_say_how_many_they_are_are_not_believed(
     monkeypatch.setattr(Observation, "get", {})
     with pytest.raises(CannotAudit, match=r"did not say what it wrote below .*: audit again"):
         audited(spark, tmp_path / "records", tmp_path / "audit")
+
+
+LISTED = (
+    "{path=s3a://b/a; isDirectory=false; length=3; replication=1; blocksize=33554432; "
+    "modification_time=7; access_time=0; owner=o; group=o; permission=rw-rw-rw-; isSymlink=false; "
+    "hasAcl=false; isEncrypted=true; isErasureCoded=false}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        (f"S3ALocatedFileStatus{LISTED}[eTag='0a-2', versionId='null']", "0a-2"),
+        (f"S3AFileStatus{LISTED} isEmptyDirectory=FALSE eTag=0a-2 versionId=null", "0a-2"),
+        (f"S3ALocatedFileStatus{LISTED}[eTag='null', versionId='null']", ""),
+        (f"LocatedFileStatus{LISTED}", ""),
+        (
+            f"LocatedFileStatus{LISTED.replace('/a;', '/a eTag=x; isDirectory=false; length=1;')}",
+            "",
+        ),
+    ],
+)
+def test_a_file_elsewhere_is_known_by_its_etag_where_one_is_listed(text: str, tag: str) -> None:
+    path, *numbers, found = _of_status(SimpleNamespace(toString=lambda: text))
+    assert (path[:9], numbers, found) == ("s3a://b/a", [3, 7], tag)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +230,95 @@ def test_what_was_cached_of_days_that_are_gone_goes(spark: SparkSession, tmp_pat
     assert not manifest_of(root).exists()
     assert not part.exists()
     assert manifest_of(root, NEXT_DAY).exists()
+
+
+def cached(spark: SparkSession, root: Path, **asked: Any) -> Cache:
+    """The cache of records, brought up to date by whoever may not be alone."""
+    found, listing = (
+        Cache(spark, f"{root}-out", effects=NAMED, **asked),
+        list_records(spark, str(root)),
+    )
+    found.bring_up_to_date(listing, lambda: listing)
+    return found
+
+
+def test_two_that_cache_the_same_days_at_once_spoil_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = records(tmp_path)
+    with ThreadPoolExecutor() as threads:
+        both = list(threads.map(lambda _: cached(spark, root, from_raw=True), range(2)))
+    after = cached(spark, root)
+    assert after.again == {}
+    told = [sorted(one.rows().collect()) for one in (*both, after)]
+    assert told[0] == told[1] == told[2]
+    assert len(told[0]) == sum(one.counts.rows for one in after.days.values()) == 11
+
+
+def test_rows_that_are_not_where_they_were_written_are_not_believed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark has another file system for the place than is looked at here, say."""
+    root, write_rows = records(tmp_path), cache.write_rows
+
+    def elsewhere(rows: DataFrame, folder: str, day: date) -> DayCounts:
+        counts = write_rows(rows, folder, day)
+        for part in Path(folder).glob("part-*"):
+            part.unlink()
+        return counts
+
+    monkeypatch.setattr(cache, "write_rows", elsewhere)
+    with pytest.raises(CannotAudit, match=r"Of 5 rows .*/cache/rows/.*, 0 are there: .* --out"):
+        cached(spark, root)
+    assert not manifest_of(root).exists()
+
+
+def test_a_file_is_hashed_once_to_compare_and_not_again_to_be_read(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, hashed = records(tmp_path), list[str]()
+
+    def hash_noting(path: str) -> str:
+        hashed.append(path)
+        return hash_of(path)
+
+    monkeypatch.setattr(cache, "hash_of", hash_noting)
+    files = len(list(root.rglob("*.jsonl")))
+    counts = []
+    for asked in ({}, {}, {"from_raw": True}):
+        hashed.clear()
+        cached(spark, root, **asked)
+        counts.append(len(hashed))
+    assert counts == [2 * files, files, 2 * files], "before they are read, and after"
+
+
+def test_what_nobody_cached_is_read_or_kept_and_what_audits_left_goes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """In the folder of an audit that kept its cache in another form, below the records' root."""
+    root = records(tmp_path)
+    rows = f"rows/{'0a' * 16}"
+    left = (
+        "2026-01-30.manifest", f".{DAY}.manifest.{'0a' * 16}", f"{rows}/day={DAY}/part-1.parquet",
+        f"{rows}/day={DAY}/.part-1.parquet.crc", f"{rows}/_SUCCESS", f"{rows}/_temporary/0/x",
+        f"rows/day={DAY}/part-1.snappy.parquet",
+    )  # fmt: skip
+    young, mine = f"{rows}/part-of-another-at-work.parquet", f"{DAY} (1).manifest"
+    for name in (*left, f"{DAY}.manifest", young, mine):
+        file = root / "audit" / "cache" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(asdict(MANIFEST)) if name == mine else f"{'0' * 64}\n{{}}")
+        if name != young:
+            os.utime(file, (time.time() - 90_000,) * 2)
+    summary = audited(spark, root)
+    unread = [one["file"] for one in summary["quarantine"]["examples"]]
+    assert unread == [str(root / "audit" / "cache" / mine)]
+    assert summary["read"]["why"][DAY] == "nothing was cached of it"
+    there = {
+        str(file.relative_to(root / "audit" / "cache")) for file in root.glob("audit/cache/**/*")
+    }
+    assert there.isdisjoint({*left, f"rows/day={DAY}"})
+    assert {young, mine} < there
 
 
 OF_CHANGES = {"changed", "cannot_judge", "sentence"}

@@ -5,8 +5,10 @@ from datetime import date, timedelta
 from pathlib import Path
 from random import Random
 
+import pytest
 from pyspark.sql import SparkSession
 
+from actonce_pipeline.audit import job
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import Row, audited, rows_of, said
 from tests.pipeline.streams_on_disk import DAY, KINDS, STREAMS, at, line_of, performed
@@ -58,7 +60,7 @@ def of_records(summary: Row) -> Row:
 
 
 def test_night_after_night_the_same_as_from_the_records(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines, told = sorted(arrivals(Random(7))), []
     for number in range(NIGHTS):
@@ -80,3 +82,10 @@ def test_night_after_night_the_same_as_from_the_records(
     assert why == {"nothing was cached of it", "files of it came, went or changed"}
     assert all(night["read"]["days_read"] for night in told)
     assert any(night["late_days"] for night in told)
+
+    monkeypatch.setattr(job, "of_messages", None)  # so many are not looked for
+    monkeypatch.setattr(job, "_MOST_LOOKED_FOR", 9)
+    assert of_records(
+        audited(spark, tmp_path / "records", tmp_path / "cached", **days)
+    ) == of_records(raw)
+    assert rows_of(tmp_path / "cached", since) == rows_of(tmp_path / "raw", since)

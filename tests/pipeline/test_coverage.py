@@ -8,6 +8,7 @@ from pyspark.sql import Row, SparkSession
 
 from actonce_pipeline.audit.horizon import Horizon
 from actonce_pipeline.audit.judging.verdicts import Coverage, judged, per_message
+from actonce_pipeline.audit.reading.listing import File, Listing
 from actonce_pipeline.audit.reading.streams import REFUSED, STREAMS, Code
 from actonce_pipeline.audit.times import DAY_MS, Interval, midnight
 
@@ -17,7 +18,7 @@ NOON: Final = midnight(DAY) + DAY_MS // 2
 OVER: Final = midnight(NEXT)
 NONE: Final[dict[str, list[Interval]]] = {stream: [] for stream in STREAMS}
 WHOLE: Final = Coverage(
-    DAY - timedelta(days=200), NEXT, NONE, NONE, {"executions": DAY, "sent": DAY},
+    DAY - timedelta(days=200), NEXT, NONE, NONE, NONE, {"executions": DAY, "sent": DAY},
     rows=False, by_executions=False,
 )  # fmt: skip
 ROWS: Final = replace(WHOLE, rows=True)
@@ -28,7 +29,7 @@ THEN: Final = replace(NOW, as_of=OVER)
 def without(*streams: str) -> Coverage:
     """Streams that are missing on the day."""
     missing = NONE | {stream: [(DAY, DAY)] for stream in streams}
-    return replace(WHOLE, missing=missing)
+    return replace(WHOLE, missing=missing, apart=missing)
 
 
 def unread(stream: str, day: date = DAY) -> Coverage:
@@ -116,4 +117,29 @@ def test_what_was_not_seen_is_not_guessed(spark: SparkSession) -> None:
         found += judged(messages, coverage, horizon, 900_000).collect()
     assert {row["message_id"]: (row["verdict"], row["judged"]) for row in found} == {
         key: right for key, (*_, right) in cases.items()
+    }
+
+
+def test_days_without_any_file_are_no_streams_gap(spark: SparkSession) -> None:
+    """The summary names them: no message is in doubt for a quiet Sunday among its days."""
+    saturday, monday, wednesday = (DAY + timedelta(days=days) for days in (0, 2, 4))
+    files = tuple(
+        File("", stream, day)
+        for stream in STREAMS
+        for day in (saturday, monday, wednesday)
+        if (stream, day) != ("effects", wednesday)
+    )
+    records = [
+        (name, midnight(day), int(code), 1)
+        for name, begun, ended in (("well", saturday, monday), ("unseen", monday, wednesday))
+        for day, code in ((begun, STARTED), (ended, DONE), (ended, Code.EFFECT))
+    ]
+    names = "message_id string, at bigint, code int, identity bigint"
+    numbers = per_message(spark.createDataFrame(records, names).coalesce(1), None)
+    coverage = Coverage.of(Listing(files, (), 0), {}, by_executions=False)
+    over = midnight(wednesday) + DAY_MS
+    rows = judged(numbers, coverage, Horizon(over, over, over), 900_000).collect()
+    assert {row["message_id"]: (row["verdict"], row["judged"]) for row in rows} == {
+        "well": ("performed_once", True),
+        "unseen": ("performed_once", False),
     }

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from actonce_pipeline.audit.reading.effects import Attributes, effect_id_of, moment
+from actonce_pipeline.audit.reading.effects import Attributes, effect_id_of, parse_time
 from actonce_pipeline.audit.reading.events import records
 from actonce_pipeline.audit.reading.listing import list_records
 from actonce_pipeline.audit.reading.records import rows_of
@@ -164,7 +164,7 @@ def test_an_effect_is_known_by_its_keys_but_the_messages_whatever_their_order(
 def test_a_number_is_a_time_in_whichever_unit(unit: int) -> None:
     expected = datetime.fromisoformat(TIME)
     for told in (MS // 1000 * unit, float(MS // 1000 * unit), Decimal(MS // 1000 * unit)):
-        assert moment(told) == expected
+        assert parse_time(told) == expected
 
 
 # ------------------------------------------------------------------------------- nights

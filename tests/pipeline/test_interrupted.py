@@ -36,15 +36,43 @@ def _it_judges(folder: Path) -> bool:
     return (folder / "audit" / "summary.json").exists()
 
 
+IN_A_CALL = """
+import os, signal
+from py4j.clientserver import ClientServerConnection
+from pyspark import SparkContext
+
+def init(context, *arguments, **named):
+    inits(context, *arguments, **named)
+    ClientServerConnection.send_command = send
+
+def send(connection, command):
+    def interrupted():
+        connection.stream = stream
+        os.kill(os.getpid(), signal.SIGINT)
+        return stream.readline()
+
+    ClientServerConnection.send_command = sends
+    stream, connection.stream = connection.stream, type("", (), {"readline": interrupted})
+    return sends(connection, command)
+
+sends = ClientServerConnection.send_command
+inits, SparkContext._do_init = SparkContext._do_init, init
+"""
+"""Interrupts itself while the JVM answers the first call after Spark's context is there."""
+COMMAND = "import runpy; runpy.run_module('actonce.cli.app', run_name='__main__')"
+
+
 @pytest.mark.parametrize(
-    "moment", [_a_jvm_starts, pytest.param(_it_judges, marks=pytest.mark.long)]
+    ("before", "moment"),
+    [("", _a_jvm_starts), (IN_A_CALL, None), pytest.param("", _it_judges, marks=pytest.mark.long)],
 )
 def test_ctrl_c_in_an_audit_is_told_in_a_sentence_and_leaves_no_jvm(
-    tmp_path: Path, moment: Callable[[Path], bool]
+    tmp_path: Path, before: str, moment: Callable[[Path], bool] | None
 ) -> None:
     write(tmp_path, performed("one"))
+    audit = ["audit", str(tmp_path), "--effects", EFFECTS]
     process = subprocess.Popen(
-        [sys.executable, "-m", "actonce.cli.app", "audit", str(tmp_path), "--effects", EFFECTS],
+        [sys.executable, "-c", f"{before}{COMMAND}", *audit],
         env=os.environ | {"HOME": str(tmp_path)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -53,12 +81,13 @@ def test_ctrl_c_in_an_audit_is_told_in_a_sentence_and_leaves_no_jvm(
         start_new_session=True,
     )
     deadline = time.monotonic() + 120
-    while not moment(tmp_path):
+    while moment and not moment(tmp_path):
         assert time.monotonic() < deadline
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    if moment:
+        os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert out == ""
     assert err.splitlines() == [

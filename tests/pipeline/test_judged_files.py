@@ -1,6 +1,7 @@
 """A file of a judged day that is another now is named until somebody has looked."""
 
 import hashlib
+import json
 import os
 import shutil
 from pathlib import Path
@@ -91,6 +92,13 @@ def test_a_whole_day_that_is_gone_is_named_and_what_expired_is_judged_by_what_wa
     summary = judged(spark, place, day=last)
     assert told(summary) == (1, {f"effects/dt={DAYS[2]}/records.jsonl": "gone"}), summary
     assert summary["late_alarms"] == [DAYS[1]], "it knows the first effect by the cache alone"
+
+    manifest = place / "out" / "cache" / f"{DAYS[1]}.manifest"
+    kept = json.loads(manifest.read_text()) | {"form": "of another release"}
+    manifest.write_text(json.dumps(kept))
+    judged(spark, place, day=last, from_raw=True)
+    assert json.loads(manifest.read_text()) == kept, "which knows it again"
+    assert all((manifest.parent / name).exists() for name in kept["rows"])
 
 
 def test_who_changes_a_file_while_it_is_read_has_it_read_again_or_named(

@@ -4,8 +4,13 @@ import hashlib
 import json
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+import pytest
+from pyspark.sql import DataFrame, SparkSession
 
+from actonce_pipeline.audit import job
+from actonce_pipeline.audit.reading.events import SCHEMA, has_unresolved_ids
+from actonce_pipeline.audit.reading.row import Row
+from actonce_pipeline.audit.reading.streams import Code
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import audited, verdicts_of
 from tests.pipeline.streams_on_disk import (
@@ -66,3 +71,33 @@ def test_each_record_is_of_the_message_that_it_means(spark: SparkSession, tmp_pa
     assert verdicts_of(root / "audit") == well | {"failing": "refused", "sqs:q-9": "lost"}
     assert summary["quarantine"]["lines"] == 0
     assert any("sent lacks 1 message that came" in one for one in summary["cannot_judge"])
+
+
+@pytest.mark.parametrize(
+    ("name", "codes", "unresolved"),
+    [
+        ("sqs:q-1", [Code.SENT], True),
+        ("sqs:q-1", [Code.FAILED], True),
+        (HASHED, [Code.RUNNING], True),
+        (HASHED, [Code.STARTED, Code.RUNNING], False),
+        ("sqs:q-1", [Code.SENT, Code.STARTED], False),
+        (HASHED, [Code.SENT, Code.EFFECT], False),
+        ("m-1", [Code.SENT, Code.RUNNING], False),
+    ],
+)
+def test_a_name_is_looked_up_that_is_no_message_s_own(
+    spark: SparkSession, name: str, codes: list[Code], unresolved: bool
+) -> None:
+    rows = [Row(name, 1, int(code)) for code in codes]
+    assert has_unresolved_ids(spark.createDataFrame(rows, SCHEMA)) == unresolved
+
+
+def test_ids_of_the_messages_own_that_look_like_names_cost_no_look_up(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def needless(_: DataFrame) -> DataFrame:
+        raise AssertionError
+
+    monkeypatch.setattr(job, "with_known_ids", needless)
+    root = write(tmp_path, [*performed(LIKE_A_HASH), *performed("last", 80_000)])
+    assert audited(spark, root)["verdicts"]["performed_once"] == 2

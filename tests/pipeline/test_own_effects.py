@@ -1,4 +1,4 @@
-"""The audit of a team's own effects, and of a ledger's or a lease's rows: each verdict, planted."""
+"""The audit of a team's own effects, and of a lease's rows: each verdict, planted."""
 
 from pathlib import Path
 from typing import Any

@@ -44,7 +44,7 @@ STACK = Stack(
         "StarterLogGroupName": "starter",
     },
 )
-WITH_ROWS = Stack(STACK.aws, "actonce", STACK.outputs | {"LedgerTableName": "ledger"})
+WITH_ROWS = Stack(STACK.aws, "actonce", STACK.outputs | {"LedgerTableName": "lease"})
 
 
 EFFECTS = {
@@ -185,7 +185,7 @@ LISTINGS: dict[Site, Listing | str] = {
     ),
     ("actonce/demo/records.py", "_rows", "scan"): listing(
         *map(item, "ab"),
-        seen=lambda _: list(demo_records._rows(WITH_ROWS, "ledger")[0]),
+        seen=lambda _: list(demo_records._rows(WITH_ROWS, "lease")[0]),
         both=["a", "b"],
     ),
     ("actonce/doctor/looking.py", "_alarms", "list_subscriptions_by_topic"): listing(

@@ -1,4 +1,4 @@
-"""The rooms of CONTRIBUTING.md's picture: what is imported by what, and what lies where."""
+"""The rooms of .github/CONTRIBUTING.md's table: what is imported by what, and what lies where."""
 
 import ast
 import subprocess

@@ -27,7 +27,7 @@ def test_the_workflow_runs_what_ci_runs_on_the_oldest_and_the_newest_python() ->
 
 
 def test_each_hook_runs_when_a_test_changes_that_it_runs() -> None:
-    config = yaml.safe_load((PROJECT / ".pre-commit-config.yaml").read_text())
+    config = yaml.safe_load((PROJECT / ".ci/pre-commit.yaml").read_text())
     hooks = [hook for repository in config["repos"] for hook in repository["hooks"]]
     named = [
         (hook, word) for hook in hooks for word in hook["entry"].split() if word.endswith(".py")

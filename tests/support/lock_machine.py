@@ -1,15 +1,14 @@
-"""A consumer's machine whose time a test moves, and the two ways of locking on it."""
+"""A consumer's machine whose time a test moves, and a lease on it."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from actonce_core.locking.locks import Host, Lease, Ledger, ProcessingLocks
+from actonce_core.locking.locks import Host, Lease
 from tests.support.moto_aws import MotoAws
 
 BEGIN = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 LOCK_TIMEOUT = 60.0
-SKEW = 300.0
 _numbers = count(1)
 
 
@@ -20,19 +19,17 @@ class Machine:
     now: float = 0.0
     slept: list[float] = field(default_factory=list)
 
-    def locks(self, way: str, aws: MotoAws) -> ProcessingLocks:
-        """A ledger, or a lease whose heart does not beat."""
+    def lease(self, aws: MotoAws) -> Lease:
+        """A lease whose heart does not beat."""
         host = Host(
             clock=lambda: BEGIN + timedelta(seconds=self.now),
             monotonic=lambda: self.now,
             sleep=self._sleep,
             new_id=lambda: f"id-{next(_numbers)}",
         )
-        place = aws.dynamodb, aws.ledger_table
-        if way == "ledger":
-            return Ledger(*place, straggler_seconds=20, clock_skew_seconds=SKEW, host=host)
         return Lease(
-            *place,
+            aws.dynamodb,
+            aws.ledger_table,
             straggler_seconds=20,
             host=host,
             start_heartbeats=lambda _beat, _seconds: lambda: None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.config import Config
 
+from actonce_core.first_attempt import FirstAttempt
 from actonce_core.message import MessageReader
 from actonce_core.start import Starter
 from actonce_core.unstarted import UnstartedQueue
@@ -35,6 +36,13 @@ def _session() -> boto3.session.Session:
     )
 
 
+def _make_state_machine(stepfunctions: "SFNClient", name: str, definition: dict[str, Any]) -> str:
+    made = stepfunctions.create_state_machine(
+        name=name, definition=json.dumps(definition), roleArn=_ROLE
+    )
+    return made["stateMachineArn"]
+
+
 @dataclass(frozen=True)
 class MotoAws:
     """Clients, and the names of what they reach."""
@@ -57,21 +65,18 @@ class MotoAws:
         dynamodb = session.client("dynamodb", config=_ONE_ATTEMPT)
         stepfunctions = session.client("stepfunctions", config=_ONE_ATTEMPT)
         sqs = session.client("sqs", config=_ONE_ATTEMPT)
-        for table in ("fingerprints", "ledger"):
+        for table in ("fingerprints", "lease"):
             make_table(dynamodb, table, "message_id")
         make_table(dynamodb, "appointments", "message_id", "appointment_id")
-        machine = stepfunctions.create_state_machine(
-            name="process-message", definition=json.dumps(definition), roleArn=_ROLE
-        )
         return cls(
             dynamodb=dynamodb,
             stepfunctions=stepfunctions,
             sqs=sqs,
             fingerprints_table="fingerprints",
             appointments_table="appointments",
-            state_machine=machine["stateMachineArn"],
+            state_machine=_make_state_machine(stepfunctions, "process-message", definition),
             unstarted_queue=sqs.create_queue(QueueName="unstarted")["QueueUrl"],
-            ledger_table="ledger",
+            ledger_table="lease",
             dead_letter_queue=sqs.create_queue(QueueName="dead-letters")["QueueUrl"],
             requests_queue=sqs.create_queue(
                 QueueName="requests", Attributes={"VisibilityTimeout": "210"}
@@ -83,6 +88,7 @@ class MotoAws:
         reader: MessageReader | None = None,
         now: datetime | None = NOW,
         state_machine: str | None = None,
+        first_attempt: FirstAttempt | None = None,
     ) -> Starter:
         """A starter over these clients, at a time of the test's choice; None: by its own clock."""
         return Starter(
@@ -94,7 +100,13 @@ class MotoAws:
             unstarted=UnstartedQueue(self.sqs, self.unstarted_queue),
             names_remembered=NAMES_REMEMBERED,
             clock=lambda: now or datetime.now(UTC),
+            first_attempt=first_attempt,
         )
+
+    def make_state_machine(self, name: str) -> str:
+        """ARN of one more state machine, whose executions end at once."""
+        ends = {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}
+        return _make_state_machine(self.stepfunctions, name, ends)
 
     def variables(self) -> dict[str, str]:
         """What the templates set in the environments of the functions, by their defaults."""
@@ -110,11 +122,22 @@ class MotoAws:
             "CONTENT_FROM": "",
             "NAMES_REMEMBERED_DAYS": "25",
             "STACK_NAME": "actonce",
-            "CLOCK_SKEW_SECONDS": "300",
             "LEASE_SECONDS": "12",
             "FUNCTION_TIMEOUT_SECONDS": "60",
             "STRAGGLER_MARGIN_SECONDS": "30",
             "MAX_ROUNDS": "3",
+        }
+
+    def first_attempt_variables(self) -> dict[str, str]:
+        """What template.yaml sets besides where the starter makes the first attempt."""
+        function = "arn:aws:lambda:us-east-1:123456789012:function"
+        return {
+            "START_EXECUTIONS": "on-trouble",
+            "EFFECT_FUNCTION_ARN": f"{function}:effect:3",
+            "FIND_FUNCTION_ARN": f"{function}:find",
+            "EFFECT_TIMEOUT_SECONDS": "15",
+            "STARTER_TIMEOUT_SECONDS": "30",
+            "STRAGGLER_MARGIN_SECONDS": "30",
         }
 
     def appointments(self) -> list[dict[str, Any]]:
@@ -140,7 +163,7 @@ class MotoAws:
         ).get("Item")
 
     def ledger_row(self, message_id: str) -> dict[str, Any]:
-        """The row of a message id in the ledger, without DynamoDB's types; empty: none."""
+        """The row of a message id in the lease, without DynamoDB's types; empty: none."""
         item = self.dynamodb.get_item(
             TableName=self.ledger_table, Key={"message_id": {"S": message_id}}
         ).get("Item", {})

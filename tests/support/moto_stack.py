@@ -17,7 +17,7 @@ from actonce.cli import app as cli
 from actonce.queues import scan
 from actonce.stack.clients import Aws, Stack
 from actonce.terminal import output
-from tests.support.stacks import with_ledger
+from tests.support.stacks import with_lease
 
 STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-message"
 
@@ -149,6 +149,6 @@ def actonce(
 
 
 @pytest.fixture
-def ledger(moto_stack: Stack) -> Stack:
-    """The stack's queues, and a ledger in the executions' place."""
-    return with_ledger(moto_stack)
+def lease(moto_stack: Stack) -> Stack:
+    """The stack's queues, and a lease in the executions' place."""
+    return with_lease(moto_stack)

@@ -26,7 +26,7 @@ def put_row(
     stack: Stack, message_id: str, status: str, outcome: str | None, attempt_id: str = "a-0"
 ) -> None:
     item: dict[str, Any] = {"message_id": {"S": message_id}, "status": {"S": status}}
-    item |= {"memory": {"S": "ledger"}, "fingerprint": {"S": "f"}}
+    item |= {"memory": {"S": "lease"}, "fingerprint": {"S": "f"}}
     item |= {"attempt_id": {"S": attempt_id}}
     if outcome:
         item["outcome"] = {"S": outcome}

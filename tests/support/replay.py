@@ -93,9 +93,9 @@ class Replay:
     def _deployed(self) -> Stack:
         return stacks.deployed(self.base, self.base.outputs)
 
-    def ledger(self) -> None:
+    def lease(self) -> None:
         """Rows in the executions' place."""
-        self.stack = stacks.with_log(stacks.with_ledger(self._deployed()))
+        self.stack = stacks.with_log(stacks.with_lease(self._deployed()))
 
     def machine(self, *message_ids: str) -> None:
         """Executions that wait, and all that tells of them."""

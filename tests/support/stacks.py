@@ -49,8 +49,8 @@ def with_table(stack: Stack) -> Stack:
     return with_outputs(stack, FingerprintsTableName=TABLE)
 
 
-def with_ledger(stack: Stack) -> Stack:
-    """A ledger in the state machine's place; its rows are in `TABLE`."""
+def with_lease(stack: Stack) -> Stack:
+    """A lease in the state machine's place; its rows are in `TABLE`."""
     return with_outputs(with_table(stack), LedgerTableName=TABLE)
 
 

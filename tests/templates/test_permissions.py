@@ -90,7 +90,7 @@ DEPLOYMENTS = {
         ("template.yaml", "templates/alarms.yaml"),
         _THEIRS | {"RequestsQueueName": "orders"},
     ),
-    "ledger": Deployment("ledger", ("templates/locks.yaml",), {}),
+    "lease": Deployment("lease", ("templates/locks.yaml",), {}),
     "lease, their function, a key": Deployment(
         "lease, their function",
         ("templates/locks.yaml",),

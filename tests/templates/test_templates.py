@@ -287,9 +287,9 @@ def test_a_nested_stack_is_given_every_parameter_and_uses_it(
 @pytest.mark.parametrize(
     ("file", "function", "modules", "unset"),
     [
-        (TEMPLATE, "StarterFunction", ["starter"], set()),
-        (TEMPLATE, "AppointmentsFunction", ["appointments"], set()),
         # Fewer retries are on the embedded AWS alone.
+        (TEMPLATE, "StarterFunction", ["starter"], {"MAX_RETRIES"}),
+        (TEMPLATE, "AppointmentsFunction", ["appointments"], set()),
         (LOCKS, "ConsumerFunction", ["consumer", "appointments"], {"MAX_RETRIES"}),
         (PLAIN[2], "ExecutionRecordsFunction", ["execution_records"], set()),
     ],
@@ -501,10 +501,83 @@ def test_batches_are_bounded_by_a_concurrency_or_by_pollers_for_lambda_takes_not
     }
 
 
-def test_a_delivery_comes_back_after_six_time_outs_and_a_straggler_outlasts_a_cold_start() -> None:
-    assert REQUESTS_QUEUE["VisibilityTimeout"] == 6 * STARTER["Timeout"] + 30
+@pytest.mark.parametrize(
+    ("file", "function"), [(TEMPLATE, "StarterFunction"), (LOCKS, "ConsumerFunction")]
+)
+def test_a_delivery_comes_back_after_six_time_outs_of_whichever_length(
+    file: Path, function: str
+) -> None:
+    template = load(file)
+    for seconds in template["Parameters"]["StarterTimeoutSeconds"]["AllowedValues"]:
+        made = resolved(template, StarterTimeoutSeconds=str(seconds))["Resources"]
+        assert properties(made, function)["Timeout"] == str(seconds)
+        queue = properties(made, "RequestsQueue")["VisibilityTimeout"]
+        assert visibility(template, queue) == 6 * seconds + 30
+
+
+def visibility(template: dict[str, Any], found: Any) -> int:
+    """What CloudFormation finds in a mapping."""
+    name, key, value = found["Fn::FindInMap"]
+    return int(template["Mappings"][name][key][value])
+
+
+def test_a_straggler_outlasts_a_cold_start() -> None:
     # Lambda's init takes 10 s at most, and the state's time-out begins before it.
     assert WHOLE["Parameters"]["StragglerMarginSeconds"]["MinValue"] > 10
+
+
+EVERY_TIMEOUT = range(
+    WHOLE["Parameters"]["EffectTimeoutSeconds"]["MinValue"],
+    WHOLE["Parameters"]["EffectTimeoutSeconds"]["MaxValue"] + 1,
+)
+ON_TROUBLE = {"StartExecutions": "on-trouble"}
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:theirs:3"
+
+
+def test_first_attempts_get_a_time_that_the_starter_has_and_the_largest_that_it_may() -> None:
+    parameters = WHOLE["Parameters"]
+    taken: dict[int, set[int]] = {}
+    for starter in parameters["StarterTimeoutSeconds"]["AllowedValues"]:
+        given = ON_TROUBLE | {"StarterTimeoutSeconds": str(starter)}
+        taken[starter] = {
+            seconds
+            for seconds in EVERY_TIMEOUT
+            if not refusals(WHOLE, **given, EffectTimeoutSeconds=str(seconds))
+        }
+        # 5 s before the function begins, 5 s for the starter's other calls, and 5 s of reserve.
+        assert max(taken[starter]) in (starter - 15, starter - 20)
+        assert set(range(2, 16)) <= taken[starter]
+    assert not refusals(WHOLE, **ON_TROUBLE)
+    assert all(taken[one] <= taken[900] for one in taken)
+    assert not refusals(WHOLE, EffectTimeoutSeconds="890")
+
+
+@pytest.mark.parametrize("find", ["", FUNCTION])
+@pytest.mark.parametrize("effect", ["", FUNCTION])
+def test_first_attempts_are_refused_where_nothing_looks_an_effect_up(
+    effect: str, find: str
+) -> None:
+    refused = refusals(WHOLE, **ON_TROUBLE, EffectFunctionArn=effect, FindFunctionArn=find)
+    assert ("FirstAttemptsNeedFind" in refused) is bool(effect and not find)
+    assert not refusals(WHOLE, EffectFunctionArn=effect or FUNCTION)
+
+
+def test_the_starter_may_call_the_effect_and_knows_it_only_for_first_attempts() -> None:
+    theirs = {"EffectFunctionArn": FUNCTION, "FindFunctionArn": FUNCTION}
+    for given in ({}, theirs):
+        made = resolved(WHOLE, **given)["Resources"]
+        variables = properties(made, "StarterFunction")["Environment"]["Variables"]
+        sids = [one.get("Sid") for one in statements(made["StarterRole"])]
+        assert not {"EFFECT_FUNCTION_ARN", "STARTER_TIMEOUT_SECONDS"} & variables.keys()
+        assert "MakeFirstAttempts" not in sids
+        made = resolved(WHOLE, **given, **ON_TROUBLE)["Resources"]
+        variables = properties(made, "StarterFunction")["Environment"]["Variables"]
+        machine = properties(made, "ProcessMessage")["DefinitionSubstitutions"]
+        assert variables["EFFECT_FUNCTION_ARN"] == machine["EffectFunctionArn"]
+        assert variables["FIND_FUNCTION_ARN"] == machine["FindFunctionArn"]
+        assert (
+            variables["STARTER_TIMEOUT_SECONDS"] == properties(made, "StarterFunction")["Timeout"]
+        )
 
 
 def test_a_queue_of_the_teams_takes_the_place_of_the_stacks_everywhere() -> None:
@@ -721,9 +794,8 @@ def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it() -> N
         ),
     ],
 )
-@pytest.mark.parametrize("strategy", ["ledger", "lease"])
 def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_else(
-    monkeypatch: pytest.MonkeyPatch, strategy: str, own: str
+    monkeypatch: pytest.MonkeyPatch, own: str
 ) -> None:
     parameters = OF_LOCKS["Parameters"]
     defaults = {name: one["Default"] for name, one in parameters.items()}
@@ -740,7 +812,6 @@ def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_els
         range(effect["MinValue"], effect["MaxValue"] + 1) if own else [effect["Default"]],
     ):
         given = {
-            "Strategy": strategy,
             "EffectFunctionArn": own,
             "StarterTimeoutSeconds": str(time_out),
             "StragglerMarginSeconds": str(margin),
@@ -753,7 +824,7 @@ def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_els
             if isinstance(value, dict) and "Ref" in value
         }
         try:
-            consumer._locks(dynamodb)
+            consumer._lease(dynamodb, float(environment["LEASE_SECONDS"]))
         except ValueError:
             starts = False
         else:
@@ -763,16 +834,6 @@ def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_els
     assert accepted
 
 
-def test_behind_a_lock_it_comes_back_after_six_time_outs_of_whichever_length() -> None:
-    by_time_out = OF_LOCKS["Mappings"]["VisibilityTimeout"]["StarterTimeout"]
-    allowed = OF_LOCKS["Parameters"]["StarterTimeoutSeconds"]["AllowedValues"]
-
-    assert properties(LOCKING, "RequestsQueue")["VisibilityTimeout"] == {
-        "Fn::FindInMap": ["VisibilityTimeout", "StarterTimeout", {"Ref": "StarterTimeoutSeconds"}]
-    }
-    assert properties(LOCKING, "ConsumerFunction")["Timeout"] == {"Ref": "StarterTimeoutSeconds"}
-    assert set(by_time_out) == {str(seconds) for seconds in allowed}
-    for seconds in allowed:
-        assert by_time_out[str(seconds)] >= 6 * seconds
+def test_behind_a_lock_malloc_is_told_the_same() -> None:
     consumer_function = properties(LOCKING, "ConsumerFunction")
     assert consumer_function["Environment"]["Variables"].items() >= MALLOC.items()

@@ -46,7 +46,7 @@ _OF_OTHERS = (
     # the example, and the contract that it is written with
     "functions/appointments.py",
     "functions/actonce_core/effect.py",
-    # ledger and lease
+    # the lease
     "functions/consumer.py",
     "functions/actonce_core/invoked_effect.py",
     "functions/actonce_core/locking/",

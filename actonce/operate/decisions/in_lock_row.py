@@ -1,4 +1,4 @@
-"""Decisions on a row of the ledger or the lease, where there are no executions."""
+"""Decisions on a row of the lease, where there are no executions."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -15,7 +15,7 @@ from actonce_pipeline.audit.judging.verdict_names import ALARMS
 from actonce_pipeline.audit.reading.storage import place
 from actonce_pipeline.audit.reading.streams import OPTIONAL, STREAMS
 
-VERSION = 1
+VERSION = 2
 """Of the summary's form."""
 
 OPEN_ALARMS = 3
@@ -49,7 +49,7 @@ def write(summary: dict[str, Any], path: Path) -> None:
     """Write the page; whoever reads the file meanwhile sees the old page or the new one.
 
     Args:
-        summary: what the audit wrote as `summary.json`, version 1.
+        summary: what the audit wrote as `summary.json`.
         path: the file, `report.html`.
 
     Raises:

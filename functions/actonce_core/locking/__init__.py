@@ -1,1 +1,1 @@
-"""The other ways to act once: a row per message that only one consumer may hold at a time."""
+"""The other way to act once: a row per message that only one consumer may hold at a time."""

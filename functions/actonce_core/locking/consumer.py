@@ -1,4 +1,4 @@
-"""Handles one delivery behind a ledger or a lease.
+"""Handles one delivery behind a lease.
 
     delivery ── read ──▶ message ── acquire ──▶ attempt ── act once ──▶ COMPLETE
                   │                  │  │  │        │ │
@@ -18,7 +18,7 @@ from typing import Final
 from actonce_core.delivery import Delivery
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer
 from actonce_core.locking.dead_letters import DeadLetterQueue, dead_letter
-from actonce_core.locking.locks import ProcessingLocks, act_once
+from actonce_core.locking.locks import Lease, act_once
 from actonce_core.locking.processing_table import (
     Attempt,
     Completed,
@@ -43,14 +43,14 @@ class Consumer:
     """Acts on each message once.
 
     Attributes:
-        lock_timeout: see `ProcessingLocks.acquire_processing_lock`.
+        lock_timeout: see `Lease.acquire_processing_lock`.
         max_rounds: attempts with an unknown outcome before a message becomes a dead letter.
         max_retries: how often a message is given back, because nothing happened or the effect
             could not be looked up, before it becomes a dead letter.
     """
 
     reader: MessageReader
-    locks: ProcessingLocks
+    lease: Lease
     effect: Effect
     unstarted: UnstartedQueue
     dead_letters: DeadLetterQueue
@@ -68,7 +68,7 @@ class Consumer:
         if isinstance(message, Refusal):
             self.unstarted.send_to_unstarted(delivery, message)
             return DeliveryResult(message, None)
-        got = self.locks.acquire_processing_lock(
+        got = self.lease.acquire_processing_lock(
             message.message_id, self.lock_timeout, fingerprint=message.fingerprint
         )
         if isinstance(got, Attempt):
@@ -86,7 +86,7 @@ class Consumer:
         last: Exception
         try:
             act_once(
-                self.locks,
+                self.lease,
                 attempt,
                 lambda held: self._perform(message, held),
                 lambda: self._find(message),
@@ -102,13 +102,13 @@ class Consumer:
             if nothing_happened:
                 reason = DeadLetterReason.NOT_PERFORMED
             if attempt.given_back < self.max_retries:
-                self.locks.release_processing_lock(attempt, nothing_happened=nothing_happened)
+                self.lease.release_processing_lock(attempt, nothing_happened=nothing_happened)
                 raise
         # Posted first: after a crash in between it is posted again, but never lost.
-        now = self.locks.host.clock()
+        now = self.lease.host.clock()
         letter = dead_letter(delivery, message, attempt, reason, last, now)
         self.dead_letters.post(letter)
-        self.locks.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)
+        self.lease.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)
         return letter
 
     def _perform(self, message: Message, attempt: Attempt) -> JsonObject:
@@ -130,7 +130,7 @@ class Consumer:
 def _refusal(message: Message, got: DifferentContent | OtherMemory) -> Refusal:
     if isinstance(got, DifferentContent):
         return conflict(message, got.fingerprint)
-    by = got.memory if got.memory in ("ledger", "lease") else "state machine"
+    by = "ledger of an earlier release" if got.memory == "ledger" else "state machine"
     return Refusal(
         Reason.OTHER_MEMORY,
         f"The message was taken by a {by}, and only that can tell what became of it: acting on it "

@@ -1,8 +1,8 @@
 """`@idempotent` makes a message handler act once per message id.
 
-    ledger = Ledger(dynamodb, "ledger", straggler_seconds=30, clock_skew_seconds=300)
+    lease = Lease(dynamodb, "messages", straggler_seconds=30)
 
-    @idempotent(ledger, message_id=lambda message: message["id"], lock_timeout=60, find=look_up)
+    @idempotent(lease, message_id=lambda message: message["id"], lock_timeout=12, find=look_up)
     def book(message):
         ...
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from actonce_core import strict_json
 from actonce_core.effect import NotPerformed
-from actonce_core.locking.locks import ProcessingLocks, act_once
+from actonce_core.locking.locks import Lease, act_once
 from actonce_core.locking.processing_table import (
     Completed,
     DifferentContent,
@@ -40,7 +40,7 @@ Handler = Callable[[Any], JsonObject]
 
 
 def idempotent(
-    locks: ProcessingLocks,
+    lease: Lease,
     *,
     message_id: Callable[[Any], str],
     lock_timeout: float,
@@ -50,9 +50,9 @@ def idempotent(
     """Make a message handler act once per message id.
 
     Args:
-        locks: a `Ledger` or a `Lease`.
+        lease: its table's key is `message_id`.
         message_id: returns a message's id, the producer's.
-        lock_timeout: see `ProcessingLocks.acquire_processing_lock`.
+        lock_timeout: see `Lease.acquire_processing_lock`.
         find: looks up what was done for a message, with a consistent read. Without it, a message
             whose handler crashed raises `OutcomeUnknown` from then on, and ends in the queue's
             dead-letter queue, for a person.
@@ -64,7 +64,7 @@ def idempotent(
     The decorated handler raises, besides what `act_once` raises:
         StillInProgress: another attempt holds the message.
         ConflictingContent: same id, other content; even long after the message is done.
-        KnownElsewhere: the row belongs to another memory, such as a ledger where this is a lease.
+        KnownElsewhere: the row belongs to another memory, such as a state machine.
     """
 
     def decorate(handler: Handler) -> Handler:
@@ -72,7 +72,7 @@ def idempotent(
         def handle_once(message: Any) -> JsonObject:
             key = message_id(message)
             print_of = hashlib.sha256(strict_json.canonical(content(message)).encode()).hexdigest()
-            got = locks.acquire_processing_lock(key, lock_timeout, fingerprint=print_of)
+            got = lease.acquire_processing_lock(key, lock_timeout, fingerprint=print_of)
             if isinstance(got, Completed):
                 return got.effect or {}
             if isinstance(got, DifferentContent):
@@ -83,9 +83,9 @@ def idempotent(
                 raise StillInProgress(f"message {key} is held by another attempt")
             look_up = None if find is None else functools.partial(find, message)
             try:
-                return act_once(locks, got, lambda _: handler(message), look_up)
+                return act_once(lease, got, lambda _: handler(message), look_up)
             except NotPerformed:
-                locks.release_processing_lock(got)
+                lease.release_processing_lock(got)
                 raise
 
         return handle_once

@@ -1,4 +1,4 @@
-"""The ledger and the lease: a row per message, held by at most one attempt at a time.
+"""The lease: a row per message, held by at most one attempt at a time.
 
                                takeover: the holder was silent for too long
                                               ┌──┐
@@ -19,11 +19,10 @@ import json
 import threading
 import time
 import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -53,7 +52,7 @@ from actonce_core.records import timestamp
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-# ---------------------------------------------------------------- shared by ledger and lease
+# ---------------------------------------------------------------- the lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +72,83 @@ class Host:
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
 
 
-class ProcessingLocks(ABC):
-    """A ledger or a lease. They differ in when an attempt is over, and how its holder knows.
+HEARTBEATS_PER_LEASE = 4
+"""One may fail, and the holder still counts as alive to itself."""
 
-    Invariants: at most one attempt holds a message at any time, within what docs/strategies.md
-    promises of each; only an operator's decision to try again ends `Completed`.
+WORKING_SHARE = 0.5
+"""The holder considers itself lost after this share of a lease without a confirmed heartbeat; the
+rest is for an effect that began just before."""
+
+
+def seconds_for_a_takeover(lease_seconds: float, straggler_seconds: float) -> float:
+    """How long a consumer must live to take a message over, look it up and begin."""
+    return lease_seconds + straggler_seconds + lease_seconds * WORKING_SHARE
+
+
+StartHeartbeats = Callable[[Callable[[], bool], float], Callable[[], None]]
+"""Calls a function every so many seconds until it returns false; returns a function to stop it."""
+
+
+def heartbeats_in_a_thread(beat: Callable[[], bool], seconds: float) -> Callable[[], None]:
+    """See `StartHeartbeats`. The thread ends with the process, so a crash stops the heartbeats."""
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.wait(seconds) and beat():
+            pass
+
+    thread = threading.Thread(target=run, name="heartbeat", daemon=True)
+    thread.start()
+
+    def end() -> None:
+        ended.set()
+        thread.join()
+
+    return end
+
+
+class Lease:
+    """Kept alive by heartbeats, and taken over once they stop; compares no clocks.
+
+    The algorithm of the DynamoDB lock client. The holder writes a new `version` with each
+    heartbeat. A contender reads the version, waits for the lease's whole duration on its own
+    monotonic clock, and takes over only if the version is still the one it read:
+
+        holder      version a ── b ── c ── (crash)
+        contender         reads b, waits a lease: c, so alive ── reads c, waits a lease: c, so over
+
+    A silent holder may have called something that is still at work. So whoever takes over waits for
+    that straggler, its own heartbeats going, before it looks the effect up.
+    Source: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database Blog.
+
+    Invariants: while a holder does not consider itself lost, no other attempt begins, however wrong
+    the wall clocks are; only an operator's decision to try again ends `Completed`. Monotonic clocks
+    are assumed to run at the same speed.
+
+    Args:
+        dynamodb: a client.
+        table_name: of the table that `processing_table` describes.
+        straggler_seconds: how long something that an effect calls may act after its caller's end.
+        host: its wall clock is only written, never compared.
+        start_heartbeats: see `StartHeartbeats`.
     """
 
-    WAY: ClassVar[str]
-    """`ledger` or `lease`: the `memory` of its rows."""
+    WAY: ClassVar = "lease"
+    """The `memory` of its rows."""
 
     def __init__(
-        self, dynamodb: "DynamoDBClient", table_name: str, takeover_waits: float, host: Host | None
+        self,
+        dynamodb: "DynamoDBClient",
+        table_name: str,
+        *,
+        straggler_seconds: float,
+        host: Host | None = None,
+        start_heartbeats: StartHeartbeats = heartbeats_in_a_thread,
     ) -> None:
         self._table = ProcessingTable(dynamodb, table_name)
-        self._takeover_waits = takeover_waits  # see `Attempt.straggler_seconds`
+        self._straggler_seconds = straggler_seconds
         self.host = host or Host()
+        self._start_heartbeats = start_heartbeats
 
     def acquire_processing_lock(
         self, message_id: str, lock_timeout: float, *, fingerprint: str
@@ -115,9 +175,8 @@ class ProcessingLocks(ABC):
         began = self.host.monotonic()
         is_held, row = self._take(message_id, IS_FREE, IN_PROGRESS_VALUE, bid)
         if not is_held and isinstance(self._not_acquired(row, fingerprint), InProgress):
-            if not self._is_over(row):
-                return InProgress()
-            straggler_seconds = self._takeover_waits
+            self._outwait(row)
+            straggler_seconds = self._straggler_seconds
             bid |= {"outcome_unknown": {"BOOL": True}}
             as_seen = {**IN_PROGRESS_VALUE, ":seen": row["version"]}
             began = self.host.monotonic()
@@ -167,17 +226,39 @@ class ProcessingLocks(ABC):
         """Whether others may have taken the message over: if so, the effect must not begin."""
         return self.host.monotonic() >= attempt.may_begin_until
 
-    def at_work(self, attempt: Attempt) -> AbstractContextManager[None]:  # noqa: ARG002 - a lease's
-        """A context in which a lease is kept alive."""
-        return nullcontext()
+    @contextmanager
+    def at_work(self, attempt: Attempt) -> Iterator[None]:
+        """Heartbeats run while the context is open, and stop with it."""
+        end = self._start_heartbeats(
+            lambda: self._beat(attempt), attempt.lock_seconds / HEARTBEATS_PER_LEASE
+        )
+        try:
+            yield
+        finally:
+            end()
 
-    @abstractmethod
-    def _is_over(self, row: Row) -> bool:
-        """Whether the attempt that holds the row can no longer act, if the row is unchanged."""
+    def _beat(self, attempt: Attempt) -> bool:
+        """Write a new version; false once the attempt no longer holds the message."""
+        asked_at = self.host.monotonic()
+        try:
+            self._write_as_holder(attempt, {})
+        except LockLost:
+            attempt.may_begin_until = asked_at
+            return False
+        except (ClientError, BotoCoreError):
+            return True  # the next one may succeed; until then `may_begin_until` stays as it is
+        attempt.may_begin_until = asked_at + self._working_seconds(attempt.lock_seconds)
+        return True
 
-    @abstractmethod
+    def _outwait(self, row: Row) -> None:
+        """Wait until the attempt that holds the row can no longer act, if the row is unchanged."""
+        over_at = self.host.monotonic() + float(row["lock_seconds"]["N"])
+        while (left := over_at - self.host.monotonic()) > 0:
+            self.host.sleep(left)
+
     def _working_seconds(self, lock_seconds: float) -> float:
         """How long after the last sign of life the effect may still begin."""
+        return lock_seconds * WORKING_SHARE
 
     def _not_acquired(
         self, row: Row, fingerprint: str
@@ -237,169 +318,11 @@ class ProcessingLocks(ABC):
         return {"version": {"S": self.host.new_id()}, "updated": {"S": at}}
 
 
-# ---------------------------------------------------------------- the ledger
-
-
-class Ledger(ProcessingLocks):
-    """Taken over when the row has not been updated for too long.
-
-    `updated` is by the holder's wall clock, and compared with the contender's. That is every
-    ledger's weak point: a contender whose clock is ahead by more than `clock_skew_seconds` takes
-    over from a live holder. A lease compares no clocks.
-
-    Invariant: while an attempt's work is within its time, no other attempt begins, provided that
-    the machines' clocks differ by less than `clock_skew_seconds`.
-
-    Args:
-        dynamodb: a client.
-        table_name: of the table that this module describes.
-        straggler_seconds: how long an effect may run after the last check of `is_lost`; no effect
-            begins in this last part of `lock_timeout`.
-        clock_skew_seconds: how far the consumers' clocks may differ. A takeover after a crash is
-            that much later.
-        host: the machine's clocks and ids.
-    """
-
-    WAY = "ledger"
-
-    def __init__(
-        self,
-        dynamodb: "DynamoDBClient",
-        table_name: str,
-        *,
-        straggler_seconds: float,
-        clock_skew_seconds: float,
-        host: Host | None = None,
-    ) -> None:
-        super().__init__(dynamodb, table_name, 0.0, host)
-        self._straggler_seconds = straggler_seconds
-        self._clock_skew = timedelta(seconds=clock_skew_seconds)
-
-    def _is_over(self, row: Row) -> bool:
-        updated = datetime.fromisoformat(row["updated"]["S"])
-        silent_for = timedelta(seconds=float(row["lock_seconds"]["N"])) + self._clock_skew
-        return self.host.clock() - updated > silent_for
-
-    def _working_seconds(self, lock_seconds: float) -> float:
-        return lock_seconds - self._straggler_seconds
-
-
-# ---------------------------------------------------------------- the lease
-
-HEARTBEATS_PER_LEASE = 4
-"""One may fail, and the holder still counts as alive to itself."""
-
-WORKING_SHARE = 0.5
-"""The holder considers itself lost after this share of a lease without a confirmed heartbeat; the
-rest is for an effect that began just before."""
-
-
-def seconds_for_a_takeover(lease_seconds: float, straggler_seconds: float) -> float:
-    """How long a consumer must live to take a message over, look it up and begin."""
-    return lease_seconds + straggler_seconds + lease_seconds * WORKING_SHARE
-
-
-StartHeartbeats = Callable[[Callable[[], bool], float], Callable[[], None]]
-"""Calls a function every so many seconds until it returns false; returns a function to stop it."""
-
-
-def heartbeats_in_a_thread(beat: Callable[[], bool], seconds: float) -> Callable[[], None]:
-    """See `StartHeartbeats`. The thread ends with the process, so a crash stops the heartbeats."""
-    ended = threading.Event()
-
-    def run() -> None:
-        while not ended.wait(seconds) and beat():
-            pass
-
-    thread = threading.Thread(target=run, name="heartbeat", daemon=True)
-    thread.start()
-
-    def end() -> None:
-        ended.set()
-        thread.join()
-
-    return end
-
-
-class Lease(ProcessingLocks):
-    """Kept alive by heartbeats, and taken over once they stop; compares no clocks.
-
-    The algorithm of the DynamoDB lock client. The holder writes a new `version` with each
-    heartbeat. A contender reads the version, waits for the lease's whole duration on its own
-    monotonic clock, and takes over only if the version is still the one it read:
-
-        holder      version a ── b ── c ── (crash)
-        contender         reads b, waits a lease: c, so alive ── reads c, waits a lease: c, so over
-
-    A silent holder may have called something that is still at work. So whoever takes over waits for
-    that straggler, its own heartbeats going, before it looks the effect up.
-    Source: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database Blog.
-
-    Invariant: while a holder does not consider itself lost, no other attempt begins, however wrong
-    the wall clocks are. Monotonic clocks are assumed to run at the same speed.
-
-    Args:
-        dynamodb: a client.
-        table_name: of the table that this module describes.
-        straggler_seconds: how long something that an effect calls may act after its caller's end.
-        host: its wall clock is only written, never compared.
-        start_heartbeats: see `StartHeartbeats`.
-    """
-
-    WAY = "lease"
-
-    def __init__(
-        self,
-        dynamodb: "DynamoDBClient",
-        table_name: str,
-        *,
-        straggler_seconds: float,
-        host: Host | None = None,
-        start_heartbeats: StartHeartbeats = heartbeats_in_a_thread,
-    ) -> None:
-        super().__init__(dynamodb, table_name, straggler_seconds, host)
-        self._start_heartbeats = start_heartbeats
-
-    @contextmanager
-    def at_work(self, attempt: Attempt) -> Iterator[None]:
-        """Heartbeats run while the context is open, and stop with it."""
-        end = self._start_heartbeats(
-            lambda: self._beat(attempt), attempt.lock_seconds / HEARTBEATS_PER_LEASE
-        )
-        try:
-            yield
-        finally:
-            end()
-
-    def _beat(self, attempt: Attempt) -> bool:
-        """Write a new version; false once the attempt no longer holds the message."""
-        asked_at = self.host.monotonic()
-        try:
-            self._write_as_holder(attempt, {})
-        except LockLost:
-            attempt.may_begin_until = asked_at
-            return False
-        except (ClientError, BotoCoreError):
-            return True  # the next one may succeed; until then `may_begin_until` stays as it is
-        attempt.may_begin_until = asked_at + self._working_seconds(attempt.lock_seconds)
-        return True
-
-    def _is_over(self, row: Row) -> bool:
-        """Wait for a lease; by then a live attempt has written another version."""
-        over_at = self.host.monotonic() + float(row["lock_seconds"]["N"])
-        while (left := over_at - self.host.monotonic()) > 0:
-            self.host.sleep(left)
-        return True
-
-    def _working_seconds(self, lock_seconds: float) -> float:
-        return lock_seconds * WORKING_SHARE
-
-
 # ---------------------------------------------------------------- acting once
 
 
 def act_once(
-    locks: ProcessingLocks,
+    lease: Lease,
     attempt: Attempt,
     perform: Callable[[Attempt], JsonObject],
     find: Callable[[], JsonObject | None] | None,
@@ -412,7 +335,7 @@ def act_once(
     `NotPerformed` or if `find` raised.
 
     Args:
-        locks: that the attempt was acquired from.
+        lease: that the attempt was acquired from.
         attempt: the holder.
         perform: the step. `NotPerformed` proves that nothing happened; after any other error the
             outcome is unknown.
@@ -427,16 +350,16 @@ def act_once(
         Exception: what `perform` or `find` raised.
     """
     effect, outcome = None, Outcome.FOUND
-    with locks.at_work(attempt):
+    with lease.at_work(attempt):
         if attempt.outcome_unknown:
             if find is None:
                 raise OutcomeUnknown("an attempt ended without a word, and there is no find")
             if attempt.straggler_seconds:
-                locks.host.sleep(attempt.straggler_seconds)
+                lease.host.sleep(attempt.straggler_seconds)
             effect = find()
         if effect is None:
-            if locks.is_lost(attempt):
+            if lease.is_lost(attempt):
                 raise LockLost("the attempt's time was over before the step began")
             effect, outcome = perform(attempt), Outcome.PERFORMED
-    locks.mark_message_processed(attempt, outcome, effect)
+    lease.mark_message_processed(attempt, outcome, effect)
     return effect

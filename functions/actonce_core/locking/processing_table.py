@@ -1,8 +1,7 @@
-"""The rows of a ledger or a lease, and how they are written.
+"""The rows of a lease, and how they are written.
 
     message_id         the key
-    memory             `ledger` or `lease`, whichever wrote the row; a row of another memory, such
-                       as a starter's, is never changed
+    memory             `lease`; a row of another memory, such as a starter's, is never changed
     fingerprint        SHA-256 of the content that the id was first seen with
     status             IN_PROGRESS or COMPLETE
     attempt_id         the attempt that holds or completed it; absent: free
@@ -69,7 +68,7 @@ class Attempt:
         straggler_seconds: how long something that an earlier attempt called may still act. Wait
             for so long, keeping this attempt alive, before the look-up.
         lock_seconds: of silence after which others may take the message over.
-        may_begin_until: by the holder's own monotonic clock; see `ProcessingLocks.is_lost`.
+        may_begin_until: by the holder's own monotonic clock; see `Lease.is_lost`.
         fence: a `ConditionCheck` for DynamoDB's TransactWriteItems: a write in a transaction with
             it happens only while the attempt holds the message.
     """
@@ -117,7 +116,7 @@ class DifferentContent:
 class OtherMemory:
     """The row belongs to another `memory`, which alone knows whether the message was acted on.
 
-    `memory`: a state machine's ARN, or the other one of `ledger` and `lease`.
+    `memory`: a state machine's ARN, or `ledger`, of an earlier release.
     """
 
     memory: str

@@ -5,15 +5,14 @@ from dataclasses import replace
 from lab.conformance.simulated_stack import StrategyUnderTest
 from lab.conformance.strategies.locks import (
     DECORATED,
-    INVOKING_WAYS,
     LEASE_FENCED,
+    LEASE_INVOKING,
     LEASE_WAY,
-    LEDGER_FENCED,
-    LEDGER_WAY,
+    LEDGER,
 )
 from lab.conformance.strategies.plain import FIFO_ALONE, NONE
 from lab.conformance.strategies.powertools import POWERTOOLS, POWERTOOLS_BEST
-from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
+from lab.conformance.strategies.step_functions import ON_TROUBLE, STEP_FUNCTIONS
 
 
 def _on_fifo(way: StrategyUnderTest) -> StrategyUnderTest:
@@ -32,18 +31,17 @@ WAYS = (
     FIFO_ALONE,
     POWERTOOLS,
     POWERTOOLS_BEST,
+    LEDGER,
     STEP_FUNCTIONS,
     _on_fifo(STEP_FUNCTIONS),
-    LEDGER_WAY,
-    LEDGER_FENCED,
-    DECORATED,
     LEASE_WAY,
     LEASE_FENCED,
-    *INVOKING_WAYS,
+    LEASE_INVOKING,
+    DECORATED,
     _on_fifo(LEASE_FENCED),
 )
 
 
 def way(name: str) -> StrategyUnderTest:
     """The way of that name; StopIteration: there is none."""
-    return next(one for one in WAYS if one.name == name)
+    return next(one for one in (*WAYS, ON_TROUBLE) if one.name == name)

@@ -2,18 +2,19 @@
 
 Below the results' folder:
 
-    cache/2026-01-31.manifest                   what a day's rows are of, JSON, written last
-    cache/rows/day=2026-01-31/part-*.parquet    the rows, as `row.COLUMNS` has them
+    cache/2026-01-31.manifest            what a day's rows are of, JSON, written last
+    cache/rows/<write>/part-*.parquet    the rows, as `row.COLUMNS` has them
 
 Invariant: rows are judged only by a manifest of this version of the audit, while the files of
-records and of rows are those that it names. Spark gives each file a name of its own, so rows that
-somebody else has written since are not there under theirs, and the day is read again.
+records and of rows are those that it names. Each write has a folder of its own, so that whoever is
+killed, or works beside another, spoils nobody's rows. Rows that no manifest names go after hours.
 
 Records expire, and the cache stays: a day whose files have expired is judged by what was cached of
 it, by a later version, too, that gives rows the same form. A manifest also names the files by which
 its day was judged, so that a later change of them shows.
 """
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,18 +24,26 @@ from datetime import date, timedelta
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Final, Self
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from actonce_pipeline.audit.reading.effects import Attributes
-from actonce_pipeline.audit.reading.events import SCHEMA, is_hash, is_sqs_id, records
+from actonce_pipeline.audit.reading.events import SCHEMA, may_stand_for_id, records
 from actonce_pipeline.audit.reading.listing import File, Listing
+from actonce_pipeline.audit.reading.passed_over import RESULTS
 from actonce_pipeline.audit.reading.row import COLUMNS, KINDS
-from actonce_pipeline.audit.reading.storage import as_argument, files_below, hash_of, place
+from actonce_pipeline.audit.reading.storage import (
+    ListedFile,
+    as_argument,
+    files_below,
+    hash_of,
+    place,
+)
 from actonce_pipeline.audit.reading.streams import DELIVERED, REFUSED, Code, codes_of
 from actonce_pipeline.audit.results.tables import CACHE, parquet_writer
-from actonce_pipeline.audit.times import midnight
+from actonce_pipeline.audit.times import midnight, now_ms
 from actonce_pipeline.errors import CannotAudit
 
 _NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "identity"})
@@ -42,6 +51,8 @@ _MOST_TOLD: Final = 100
 _EXPIRES: Final = timedelta(days=30)
 """Nothing expires sooner: the least that `RecordsRetentionDays` of records.yaml may be."""
 _TRIES: Final = 3
+_ABANDONED_MS: Final = 3 * 3_600_000
+"""Older rows that no manifest names are nobody's at work: EMR ends an audit after two hours."""
 _MANIFEST: Final = ".manifest"
 
 FORM: Final = hashlib.sha256(
@@ -58,7 +69,8 @@ class DayCounts:
     """What the rows of a day are, so that some questions need none of them.
 
     Attributes:
-        quarantined: how many lines could not be read.
+        rows: how many, lines that could not be read among them.
+        quarantined: how many such lines.
         effects: how many rows are effects.
         of_others: how many are items, or lines, of other writers where effects are kept.
         performed: how many say of the day that an execution performed the effect.
@@ -68,6 +80,7 @@ class DayCounts:
         sources: whose the records are, of each of `KINDS` the first and the last in order.
     """
 
+    rows: int = 0
     quarantined: int = 0
     effects: int = 0
     of_others: int = 0
@@ -207,14 +220,17 @@ class Cache:
             CannotAudit: what was written is not there, or a file changes whenever it is read.
         """
         self._version = version(self.spark.version, self.effects)
-        there = {file.below: file.size for file in files_below(place(self.spark, self._folder))}
-        known = self._manifests(there)
+        below = files_below(place(self.spark, self._folder))
+        known = self._manifests(below)
+        self._clean(below, known)
+        there = {file.below: file.size for file in below}
         files, newest = listing.by_day(), max(listing.days())
-        for day in sorted(files.keys() | {day for day in known if day >= listing.since}):
-            self._take(
-                day, files.get(day, []), known.get(day), there, has_expired=newest - day >= _EXPIRES
-            )
-        self._read({day: files[day] for day in self.again}, known, relisted)
+        known = {day: was for day, was in known.items() if day in files or day >= listing.since}
+        sources = {day: contents(files.get(day, [])) for day in known}
+        for day in sorted(files.keys() | known.keys()):
+            has_expired = newest - day >= _EXPIRES
+            self._take(day, sources.get(day, {}), known.get(day), there, has_expired=has_expired)
+        self._read({day: files[day] for day in self.again}, sources, known, relisted)
         for day, manifest in (self.days | self.gone).items():
             if manifest.judged is not None:
                 now = {} if day in self.gone else manifest.sources
@@ -225,57 +241,62 @@ class Cache:
     def _take(
         self,
         day: date,
-        files: Sequence[File],
+        sources: Files,
         was: Manifest | None,
         there: Mapping[str, int],
         *,
         has_expired: bool,
     ) -> None:
-        """Believe what was cached of a day, or have its files read again; none may be left."""
-        sources = contents(files)
-        if was and has_expired and is_all_there_is(was, sources, there):
+        """Believe what was cached of a day, or have its files read again; none may be left.
+
+        What this version cannot read of a day that has expired stays for one that can.
+        """
+        if was is None:
+            self.again[day] = "nothing was cached of it"
+        elif has_expired and is_all_there_is(was, sources, there):
             self.days[day] = was
-        elif was and not files:
-            self.gone[day] = was
+        elif not sources:
+            if not has_expired:
+                self.gone[day] = was
         elif self.from_raw:
             self.again[day] = "everything is read from the records"
         elif why := why_read(was, sources, there, self._version):
             self.again[day] = why
-        elif was:
+        else:
             self.days[day] = was
 
     def _read(
         self,
         files: Mapping[date, Sequence[File]],
+        sources: Mapping[date, Files],
         known: Mapping[date, Manifest],
         relisted: Callable[[], Listing],
     ) -> None:
         """Cache the rows of days, of files that nobody has changed while they were read."""
         for _ in range(_TRIES):
             for day, of_day in files.items():
-                self._read_day(day, of_day, known.get(day))
+                before = sources.get(day) or contents(of_day)  # so that a change shows
+                self._read_day(day, of_day, before, known.get(day))
             now = {file.path: file for file in relisted().files} if files else {}
             files = {
                 day: [now[file.path] for file in of_day if file.path in now]
                 for day, of_day in files.items()
                 if day in self.days
             }
-            changed = {
-                day: differences(self.days[day].sources, contents(of_day))
-                for day, of_day in files.items()
-            }
-            files = {day: of_day for day, of_day in files.items() if changed[day]}
+            sources = {day: contents(of_day) for day, of_day in files.items()}
+            files = {day: files[day] for day in files if sources[day] != self.days[day].sources}
             if not files:
                 return
-        path = next(path for of_day in changed.values() for path in of_day)
+        path = next(p for day in files for p in differences(self.days[day].sources, sources[day]))
         raise CannotAudit(f"{path} changes whenever it is read: audit again when nobody writes it.")
 
-    def _read_day(self, day: date, files: Sequence[File], was: Manifest | None) -> None:
+    def _read_day(
+        self, day: date, files: Sequence[File], sources: Files, was: Manifest | None
+    ) -> None:
         if not files:
             self.gone[day] = self.days.pop(day)
             return
-        sources = contents(files)  # as they are before, so that a change shows
-        folder = f"rows/day={day}"
+        folder = f"rows/{uuid4().hex}"
         rows = records(self.spark, tuple(files), self.effects)
         counts = write_rows(rows, f"{self._folder}/{folder}", day)
         parts = {
@@ -283,13 +304,23 @@ class Cache:
             for part in files_below(place(self.spark, f"{self._folder}/{folder}"))
             if part.below.startswith("part-") and part.below.endswith(".parquet")
         }
-        if not parts:  # Spark has another file system for this place than is looked at here, say
-            raise CannotAudit(
-                f"What Spark wrote below {self._folder}/{folder} is not there: name another folder "
-                "with --out."
-            )
         judged = was.judged if was else None
-        self._write(day, Manifest(sources, parts, counts, self._version, judged=judged))
+        self.days[day] = Manifest(sources, parts, counts, self._version, judged=judged)
+        there = self.rows([day]).count()
+        if there != counts.rows:  # Spark has another file system for this place, say
+            raise CannotAudit(
+                f"Of {counts.rows:,} rows that were written below {self._folder}/{folder}, "
+                f"{there:,} are there: name another folder with --out."
+            )
+        self._write(day, self.days[day])
+
+    def _clean(self, below: Sequence[ListedFile], known: Mapping[date, Manifest]) -> None:
+        """Delete what an audit wrote and no manifest names, once nobody can be at work on it."""
+        named = {f"{day}{_MANIFEST}" for day in known}.union(*(one.rows for one in known.values()))
+        for file in below:
+            is_audits = RESULTS.fullmatch(f"{CACHE}/{file.below}")
+            if is_audits and file.below not in named and file.modified < now_ms() - _ABANDONED_MS:
+                place(self.spark, self._folder).delete(file.below)
 
     def close(self, days: Iterable[date]) -> None:
         """Note by which files days were judged that are over; a later change of them shows.
@@ -336,37 +367,33 @@ class Cache:
     def _folder(self) -> str:
         return f"{self.out}/{CACHE}"
 
-    def _manifests(self, there: Iterable[str]) -> dict[date, Manifest]:
-        here = place(self.spark, self._folder)
-        names = [name for name in there if name.endswith(_MANIFEST) and name[0] != "."]
-        found = {name: Manifest.of(here.read(name) or "") for name in names}
-        return {
-            date.fromisoformat(name.removesuffix(_MANIFEST)): manifest
-            for name, manifest in found.items()
-            if manifest
-        }
+    def _manifests(self, below: Sequence[ListedFile]) -> dict[date, Manifest]:
+        here, found = place(self.spark, self._folder), {}
+        for name in (file.below for file in below):
+            with contextlib.suppress(ValueError):  # a stranger's file
+                day = date.fromisoformat(name.removesuffix(_MANIFEST))
+                if name == f"{day}{_MANIFEST}" and (was := Manifest.of(here.read(name) or "")):
+                    found[day] = was
+        return found
 
 
 def write_rows(rows: DataFrame, folder: str, day: date) -> DayCounts:
-    """Write the rows of a day into a folder, in place of what is there, and count them.
+    """Write the rows of a day into a folder that is not there yet, and count them.
 
     Raises:
         CannotAudit: Spark did not say how many they are.
     """
     code, at, source = F.col("code"), F.col("at"), F.col("source")
-    executions = codes_of("executions")
-    unknown = (is_sqs_id() & code.isin(Code.SENT, Code.FAILED)) | (
-        is_hash() & code.isin(*executions)
-    )
     performed = (code == Code.CLOSED_PERFORMED) & (at >= midnight(day))
     numbers = {
+        "rows": F.count("*"),
         "quarantined": F.count_if(code == Code.QUARANTINED),
         "effects": F.count_if(code == Code.EFFECT),
         "of_others": F.count_if(code == Code.OF_ANOTHER),
         "performed": F.count_if(performed),
-        "seen_at": F.max(F.when(code.isin(*DELIVERED, *executions), at)),
+        "seen_at": F.max(F.when(code.isin(*DELIVERED, *codes_of("executions")), at)),
         "newest_at": F.max(at),
-        "unknown_ids": F.count_if(unknown),
+        "unknown_ids": F.count_if(may_stand_for_id()),
     }
     of_kinds = [F.when(source.startswith(f"{kind} "), source) for kind in KINDS]
     ends = {
@@ -374,7 +401,7 @@ def write_rows(rows: DataFrame, folder: str, day: date) -> DayCounts:
     }
     seen = Observation()
     observed = rows.observe(seen, *(one.alias(name) for name, one in (numbers | ends).items()))
-    parquet_writer(observed, rows.schema, _NO_DICTIONARY).mode("overwrite").parquet(folder)
+    parquet_writer(observed, rows.schema, _NO_DICTIONARY).parquet(folder)
     found = seen.get
     if (
         not numbers.keys() | ends.keys() <= found.keys()

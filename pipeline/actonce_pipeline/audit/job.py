@@ -30,6 +30,7 @@ from actonce_pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from actonce_pipeline.audit.judging.verdicts import Coverage, judged, per_message
 from actonce_pipeline.audit.reading.events import (
     before,
+    has_unresolved_ids,
     is_of,
     narrow,
     of_messages,
@@ -62,11 +63,14 @@ from actonce_pipeline.audit.times import (
 from actonce_pipeline.errors import CannotAudit
 from actonce_pipeline.spark.session import configured, spark_session
 
-VERSION = 1
+VERSION = 2
 """Of summary.json's form."""
 INTERNAL: Final = ("touched", "unrepeatable")
 """Columns of the judgement that `messages/` does not hold."""
 _MOST_TOLD: Final = 200
+_MOST_LOOKED_FOR: Final = 25_000_000
+"""Rows in the days that are judged, of some four million messages: each that is looked for in other
+days costs some 64 bytes in every process."""
 
 
 def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
@@ -225,6 +229,7 @@ class _Audit:
         span: the days that are judged.
         last_told: the `told` of the last summary.
         bad: what could not be read.
+        has_names: records are to be put under the ids that they stand for; None: not known yet.
     """
 
     spark: SparkSession
@@ -235,6 +240,7 @@ class _Audit:
     horizon: Horizon
     last_told: Any = None
     bad: Quarantine = field(default_factory=Quarantine)
+    has_names: bool | None = None
 
     def summary(self) -> dict[str, Any]:
         """Judge, then the results and their summary."""
@@ -253,8 +259,10 @@ class _Audit:
         rows = self.cache.rows()
         if self.horizon.as_of is not None:
             rows = before(rows, self.horizon.as_of)
-        has_names = any(one.counts.unknown_ids for one in self.cache.days.values())
-        return with_known_ids(rows) if has_names else rows
+        if self.has_names is None:
+            may_have = any(one.counts.unknown_ids for one in self.cache.days.values())
+            self.has_names = may_have and has_unresolved_ids(rows)
+        return with_known_ids(rows) if self.has_names else rows
 
     def _rows_to_judge(self) -> DataFrame:
         """The rows of the messages that are judged, and of those that these days touch.
@@ -262,7 +270,10 @@ class _Audit:
         Touched is a message with a record of these days, or in their folders.
         """
         rows, (since, until) = self._rows(), self.span
-        if self.request.days is None or self.request.from_raw:
+        inside = sum(
+            one.counts.rows for day, one in self.cache.days.items() if since <= day <= until
+        )
+        if self.request.days is None or self.request.from_raw or inside > _MOST_LOOKED_FOR:
             return rows
         in_folders = F.col("folder").between(since.isoformat(), until.isoformat())
         return of_messages(rows, rows.where(is_of(self.span) | in_folders))

@@ -83,8 +83,8 @@ class Request:
         return cls(**given, days=(since, until) if since else None)
 
 
-def moment(text: str) -> datetime:
-    """A moment that somebody wrote; in UTC unless it says otherwise.
+def parse_time(text: str) -> datetime:
+    """A time that somebody wrote; in UTC unless it says otherwise.
 
     Raises:
         CannotAudit: it is none.
@@ -131,7 +131,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--from", metavar="D", type=_day, dest="since", help="first day to judge")
     made.add_argument("--until", metavar="D", type=_day, help="last day to judge")
     made.add_argument("--out", metavar="DIR", default="", help="for the results (RECORDS/audit)")
-    made.add_argument("--as-of", metavar="TIME", type=moment, help="judge by earlier records only")
+    made.add_argument(
+        "--as-of", metavar="TIME", type=parse_time, help="judge by earlier records only"
+    )
     made.add_argument("--run", metavar="NAME", default="", help="name this audit in its summary")
     made.add_argument("--present-only", action="store_true", help="call nothing missing")
     made.add_argument("--reach", metavar="DAYS", type=int, help="read so many days before, too")

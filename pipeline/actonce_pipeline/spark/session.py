@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any
 
 from pyspark import SparkConf, SparkContext
@@ -64,10 +64,10 @@ def spark_session(name: str) -> SparkSession:
         )
         if SparkContext._active_spark_context is None:  # noqa: SLF001 - it has no public name
             _start_jvm()
-        spark = builder.getOrCreate()
-        if threading.current_thread() is threading.main_thread():
-            # Spark's own handler calls the JVM in the middle of whatever was being asked of it.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        # In the main thread Spark would put a handler of its own in Ctrl-C's place, which calls the
+        # JVM in the middle of whatever was being asked of it. So Ctrl-C waits until Spark is there.
+        with ThreadPoolExecutor(1) as thread:
+            spark = thread.submit(builder.getOrCreate).result()
         # A file that cannot be read is reported by the audit, not by a stack trace.
         spark.sparkContext.setLogLevel("OFF")
     return configured(spark)

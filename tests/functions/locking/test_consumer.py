@@ -1,4 +1,4 @@
-"""What becomes of a message that no attempt of a ledger or a lease performs: its dead letter.
+"""What becomes of a message that no attempt of a lease performs: its dead letter.
 
 How deliveries, crashes and takeovers end is walked by tests/lab/conformance.
 """
@@ -18,12 +18,12 @@ from actonce_core.message import MessageReader
 from actonce_core.result import DeliveryResult, Start
 from actonce_core.unstarted import UnstartedQueue
 from tests.support.deliveries import delivery
-from tests.support.lock_machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
+from tests.support.lock_machine import BEGIN, LOCK_TIMEOUT, Machine
 from tests.support.moto_aws import MotoAws
 
 MAX_ROUNDS = 3
 MAX_RETRIES = 7
-OVER = LOCK_TIMEOUT + SKEW + 1
+OVER = LOCK_TIMEOUT + 1
 """Seconds after which an attempt that said nothing more is over."""
 MESSAGE = {"message_id": "m", "practice": "main"}
 
@@ -31,8 +31,8 @@ MESSAGE = {"message_id": "m", "practice": "main"}
 class Case:
     """Deliveries of one message to a consumer; its effect fails as it is told, or is performed."""
 
-    def __init__(self, way: str, aws: MotoAws) -> None:
-        self.way, self.aws = way, aws
+    def __init__(self, aws: MotoAws) -> None:
+        self.aws = aws
         self.letters_go_to = aws.dead_letter_queue
         self.fails: Callable[[], Exception] | None = None
         self.find_fails = False
@@ -53,7 +53,7 @@ class Case:
         """What becomes of a delivery on a machine whose time is `at`."""
         return Consumer(
             reader=MessageReader(),
-            locks=Machine(now=at).locks(self.way, self.aws),
+            lease=Machine(now=at).lease(self.aws),
             effect=self,
             unstarted=UnstartedQueue(self.aws.sqs, self.aws.unstarted_queue),
             dead_letters=DeadLetterQueue(self.aws.sqs, self.letters_go_to),
@@ -85,9 +85,9 @@ class Case:
         assert table.decide("m", letter["attempt_id"], None, BEGIN)
 
 
-@pytest.fixture(params=["ledger", "lease"])
-def case(request: pytest.FixtureRequest, aws: MotoAws) -> Case:
-    return Case(request.param, aws)
+@pytest.fixture
+def case(aws: MotoAws) -> Case:
+    return Case(aws)
 
 
 def test_a_rejected_message_is_one_at_once_and_tried_again_if_that_is_decided(case: Case) -> None:

@@ -11,17 +11,16 @@ from actonce_core import batch
 from actonce_core.backoff import redelivery_delay
 from actonce_core.effect import NotPerformed
 from actonce_core.locking.consumer import MAX_RETRIES
+from actonce_core.locking.locks import Host
 from appointments import AppointmentBook
 from tests.support.deliveries import sqs_record
 from tests.support.event_cases import read_event
 from tests.support.moto_aws import MotoAws
 
 
-@pytest.fixture(params=["ledger", "lease"])
-def consumer(
-    request: pytest.FixtureRequest, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
-) -> ModuleType:
-    for name, value in (aws.variables() | {"STRATEGY": request.param}).items():
+@pytest.fixture
+def consumer(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    for name, value in aws.variables().items():
         monkeypatch.setenv(name, value)
     module = importlib.import_module("consumer")
     monkeypatch.setattr(module.metrics, "namespace", "ActOnce")
@@ -48,17 +47,14 @@ def test_an_effect_s_exception_is_logged_by_its_type_alone(
 
 @pytest.mark.filterwarnings("ignore:No application metrics to publish")
 @pytest.mark.parametrize(
-    ("consumer", "variable", "value", "said"),
+    ("variable", "value", "said"),
     [
-        ("lease", "STRATEGY", "hope", "STRATEGY is 'hope'"),
-        # A lease that has no time for a takeover.
-        ("lease", "FUNCTION_TIMEOUT_SECONDS", "30", "48 s"),
-        # Nor has one whose effect is a function, which may run for its own time-out besides.
-        ("lease", "EFFECT_FUNCTION_ARN", "cards", "63 s"),
+        ("FUNCTION_TIMEOUT_SECONDS", "30", "48 s"),
+        # A function may run for its own time-out besides.
+        ("EFFECT_FUNCTION_ARN", "cards", "63 s"),
     ],
-    indirect=["consumer"],
 )
-def test_a_set_up_that_cannot_work_stops_the_function(
+def test_a_set_up_that_has_no_time_for_a_takeover_stops_the_function(
     consumer: ModuleType, variable: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EFFECT_TIMEOUT_SECONDS", "15")
@@ -67,9 +63,8 @@ def test_a_set_up_that_cannot_work_stops_the_function(
         consumer.handler(read_event("one_message"), None)
 
 
-@pytest.mark.parametrize("consumer", ["ledger"], indirect=True)
 @pytest.mark.parametrize(("function", "straggles"), [("", 30), ("cards", 30 + 15)])
-def test_nobody_takes_a_message_over_while_a_function_that_was_called_may_still_run(
+def test_a_takeover_waits_while_a_function_that_was_called_may_still_run(
     consumer: ModuleType,
     aws: MotoAws,
     function: str,
@@ -78,14 +73,15 @@ def test_nobody_takes_a_message_over_while_a_function_that_was_called_may_still_
 ) -> None:
     monkeypatch.setenv("EFFECT_FUNCTION_ARN", function)
     monkeypatch.setenv("EFFECT_TIMEOUT_SECONDS", "15")
-    locks, seconds = consumer._locks(aws.dynamodb)
-    attempt = locks.acquire_processing_lock("m", seconds, fingerprint="0" * 64)
-    assert seconds == 60 + straggles
-    # It begins within the invocation; then as much is left as may go on after that.
-    assert attempt.may_begin_until - locks.host.monotonic() <= 60
+    monkeypatch.setenv("FUNCTION_TIMEOUT_SECONDS", "120")
+    waited: list[float] = []
+    lease = consumer._lease(aws.dynamodb, 12.0)
+    lease.host = Host(monotonic=lambda: sum(waited), sleep=waited.append)
+    attempts = [lease.acquire_processing_lock("m", 12.0, fingerprint="f") for _ in range(2)]
+    assert [one.straggler_seconds for one in attempts] == [0, straggles]
+    assert waited == [12.0]
 
 
-@pytest.mark.parametrize("consumer", ["ledger"], indirect=True)
 def test_what_fails_is_tried_for_hours_because_each_try_calls_the_provider(
     consumer: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

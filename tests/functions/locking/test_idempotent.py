@@ -8,8 +8,8 @@ import pytest
 from actonce.stack.embedded_folder import PROJECT
 from actonce_core.effect import NotPerformed, OutcomeUnknown
 from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
-from actonce_core.locking.processing_table import StillInProgress
-from tests.support.lock_machine import LOCK_TIMEOUT, SKEW, Machine
+from actonce_core.locking.locks import Lease
+from tests.support.lock_machine import LOCK_TIMEOUT, Machine
 from tests.support.moto_aws import MotoAws
 
 MESSAGE = {"id": "m", "amount": 1}
@@ -18,8 +18,8 @@ MESSAGE = {"id": "m", "amount": 1}
 class Handler:
     """Counts its calls, and fails as told."""
 
-    def __init__(self, way: str, aws: MotoAws) -> None:
-        self.way, self.aws = way, aws
+    def __init__(self, aws: MotoAws) -> None:
+        self.aws = aws
         self.failures: list[Exception] = []
         self.done: list[Any] = []
 
@@ -35,7 +35,7 @@ class Handler:
     def on(self, machine: Machine, *, finds: bool = True, handle: Any = None) -> Any:
         """The handler as it is called on a machine."""
         return idempotent(
-            machine.locks(self.way, self.aws),
+            machine.lease(self.aws),
             message_id=lambda message: str(message["id"]),
             lock_timeout=LOCK_TIMEOUT,
             find=self.find if finds else None,
@@ -43,22 +43,22 @@ class Handler:
         )(handle or self.handle)
 
 
-@pytest.fixture(params=["ledger", "lease"])
-def handler(request: pytest.FixtureRequest, aws: MotoAws) -> Handler:
-    return Handler(request.param, aws)
+@pytest.fixture
+def handler(aws: MotoAws) -> Handler:
+    return Handler(aws)
 
 
-def test_a_second_call_gets_the_first_ones_answer_and_another_content_or_way_an_error(
-    handler: Handler,
+def test_a_second_call_gets_the_first_ones_answer_and_another_content_or_memory_an_error(
+    handler: Handler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert handler.on(Machine())(MESSAGE) == {"number": 1}
     assert handler.on(Machine())({**MESSAGE, "retries": 2}) == {"number": 1}
     with pytest.raises(ConflictingContent, match="message m"):
         handler.on(Machine())({"id": "m", "amount": 2})
-    other = Handler("lease" if handler.way == "ledger" else "ledger", handler.aws)
+    monkeypatch.setattr(Lease, "WAY", "another")
     with pytest.raises(KnownElsewhere, match="message m"):
-        other.on(Machine())(MESSAGE)
-    assert (len(handler.done), other.done) == (1, [])
+        handler.on(Machine())(MESSAGE)
+    assert len(handler.done) == 1
 
 
 def test_after_proof_that_nothing_happened_it_is_released_at_once(handler: Handler) -> None:
@@ -81,11 +81,8 @@ def test_after_a_crash_it_is_looked_up_and_only_then_repeated(
     handler.failures = [RuntimeError("crashed")]
     with pytest.raises(RuntimeError):
         handler.on(Machine(), finds=finds)(MESSAGE)
-    if handler.way == "ledger":  # who has a lease finds out by waiting
-        with pytest.raises(StillInProgress):
-            handler.on(Machine(), finds=finds)(MESSAGE)
     handler.done += [MESSAGE] if happened else []
-    later = handler.on(Machine(now=LOCK_TIMEOUT + SKEW + 1), finds=finds)
+    later = handler.on(Machine(), finds=finds)
     if told is None:
         with pytest.raises(OutcomeUnknown):
             later(MESSAGE)

@@ -1,4 +1,4 @@
-"""What a ledger and a lease write into the row.
+"""What a lease writes into the row.
 
 Who may act when, and what crashes, pauses and clocks change of that, tests/lab/conformance walks;
 what an operator's decision does to the row is in tests/operate/test_deciding.py.
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from actonce_core.locking.locks import ProcessingLocks, heartbeats_in_a_thread
+from actonce_core.locking.locks import Lease, heartbeats_in_a_thread
 from actonce_core.locking.processing_table import (
     Acquired,
     Attempt,
@@ -21,28 +21,22 @@ from actonce_core.locking.processing_table import (
 from tests.support.lock_machine import LOCK_TIMEOUT, Machine
 from tests.support.moto_aws import MotoAws
 
-ways = pytest.mark.parametrize("way", ["ledger", "lease"])
-pairs = pytest.mark.parametrize(("way", "other"), [("ledger", "lease"), ("lease", "ledger")])
+
+def _ask(lease: Lease, fingerprint: str = "a") -> Acquired:
+    return lease.acquire_processing_lock("m", LOCK_TIMEOUT, fingerprint=fingerprint)
 
 
-def _ask(locks: ProcessingLocks, fingerprint: str = "a") -> Acquired:
-    return locks.acquire_processing_lock("m", LOCK_TIMEOUT, fingerprint=fingerprint)
-
-
-def _acquired(locks: ProcessingLocks) -> Attempt:
-    attempt = _ask(locks)
+def _acquired(lease: Lease) -> Attempt:
+    attempt = _ask(lease)
     assert isinstance(attempt, Attempt), attempt
     return attempt
 
 
-@ways
-def test_a_message_is_held_then_free_without_a_look_then_complete_for_good(
-    way: str, aws: MotoAws
-) -> None:
+def test_a_message_is_held_then_free_without_a_look_then_complete_for_good(aws: MotoAws) -> None:
     machine = Machine()
-    locks = machine.locks(way, aws)
+    lease = machine.lease(aws)
 
-    first = _acquired(locks)
+    first = _acquired(lease)
     assert (first.consumption_count, first.outcome_unknown, first.straggler_seconds) == (
         1,
         False,
@@ -52,33 +46,34 @@ def test_a_message_is_held_then_free_without_a_look_then_complete_for_good(
     assert (held["status"], held["consumption_count"]) == ("IN_PROGRESS", "1")
     assert (held["attempt_id"], held["updated"]) == (first.attempt_id, "2026-01-31T09:30:00.000Z")
 
-    locks.release_processing_lock(first)
-    again = _acquired(locks)
+    lease.release_processing_lock(first)
+    again = _acquired(lease)
     assert (again.consumption_count, again.outcome_unknown, again.rounds) == (2, False, 1)
     assert machine.slept == []
 
-    locks.mark_message_processed(again, Outcome.PERFORMED, {"slot": 1})
-    much_later = Machine(now=100 * 86_400).locks(way, aws)
+    lease.mark_message_processed(again, Outcome.PERFORMED, {"slot": 1})
+    much_later = Machine(now=100 * 86_400).lease(aws)
     assert _ask(much_later) == Completed(Outcome.PERFORMED, {"slot": 1})
     assert aws.ledger_row("m")["consumption_count"] == "2"
 
 
-@pairs
 def test_another_content_or_memory_is_told_whatever_state_the_message_is_in(
-    way: str, other: str, aws: MotoAws
+    aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    locks, late = Machine().locks(way, aws), Machine(now=86_400)
+    """Such as the ledger of an earlier release."""
+    ledger, late = Machine().lease(aws), Machine(now=86_400)
+    monkeypatch.setattr(ledger, "WAY", "ledger")
 
     def refused() -> bool:
-        of_the_other = _ask(late.locks(other, aws))
-        return _ask(locks, "b") == DifferentContent("a") and of_the_other == OtherMemory(way)
+        lease = late.lease(aws)
+        return _ask(ledger, "b") == DifferentContent("a") and _ask(lease) == OtherMemory("ledger")
 
-    attempt = _acquired(locks)
+    attempt = _acquired(ledger)
     assert refused()
     assert aws.ledger_row("m")["attempt_id"] == attempt.attempt_id
-    locks.release_processing_lock(attempt)
+    ledger.release_processing_lock(attempt)
     assert refused()
-    locks.mark_message_processed(_acquired(locks), Outcome.PERFORMED, None)
+    ledger.mark_message_processed(_acquired(ledger), Outcome.PERFORMED, None)
     assert refused()
     assert late.slept == []
 

@@ -13,7 +13,7 @@ from appointments import AppointmentBook
 from lab.conformance.clocks import virtual_datetime
 from lab.conformance.hazards import scenario
 from lab.conformance.simulated_stack import APPOINTMENTS_TABLE, StrategyUnderTest
-from lab.conformance.strategies.locks import LEASE_WAY, LEDGER_WAY
+from lab.conformance.strategies.locks import LEASE_WAY
 from lab.conformance.strategies.plain import NONE
 from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
@@ -46,7 +46,7 @@ def _worst(way: StrategyUnderTest, hazard: str) -> Kind:
 
 
 @pytest.mark.table
-@pytest.mark.parametrize("way", [STEP_FUNCTIONS, LEDGER_WAY, LEASE_WAY], ids=lambda way: way.name)
+@pytest.mark.parametrize("way", [STEP_FUNCTIONS, LEASE_WAY], ids=lambda way: way.name)
 def test_it_is_booked_once_whatever_goes_wrong(way: StrategyUnderTest) -> None:
     for hazard in HAZARDS:
         assert _worst(way, hazard) in (Kind.SURVIVED, Kind.PARKED), hazard

@@ -11,7 +11,7 @@ from lab.conformance.explorer import walk
 from lab.conformance.hazards import scenario
 from lab.conformance.process import Hazard, Process
 from lab.conformance.simulated_stack import SimulatedStack, StrategyUnderTest, process_message
-from lab.conformance.strategies.locks import LEDGER_WAY
+from lab.conformance.strategies.locks import LEASE_WAY
 from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import final_state, judge
@@ -153,7 +153,7 @@ def test_what_never_comes_to_rest_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     ("way", "name"),
-    [(LEDGER_WAY, "twice-at-once"), (STEP_FUNCTIONS, "effect-late")],
+    [(LEASE_WAY, "twice-at-once"), (STEP_FUNCTIONS, "effect-late")],
 )
 def test_what_is_walked_once_only_changes_no_verdict(way: StrategyUnderTest, name: str) -> None:
     """Every schedule, with nothing left out because it had been walked, ends as one that was."""

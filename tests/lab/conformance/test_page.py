@@ -18,7 +18,7 @@ from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import Kind
 
-AS_IT_SHIPS = {"step-functions", "ledger-fenced", "lease-fenced"}
+AS_IT_SHIPS = {"step-functions", "lease-fenced"}
 
 SLOW = {
     *("any-two", "any-and-memory", "another-memory", "find-down", "given-up"),
@@ -30,7 +30,6 @@ LONG = (
     "step-functions",
     "step-functions-fifo",
     "ledger",
-    "ledger-fenced",
     "powertools",
     "powertools-best",
 )

@@ -12,7 +12,7 @@ import pytest
 from actonce_core import start
 from actonce_core.locking import consumer, idempotent
 from actonce_core.locking.consumer import Consumer
-from actonce_core.locking.locks import Lease, Ledger, ProcessingLocks
+from actonce_core.locking.locks import Lease
 from actonce_core.locking.processing_table import ProcessingTable
 from actonce_core.start import Starter
 from lab.conformance import simulated_stack
@@ -22,11 +22,9 @@ from lab.conformance.stepfunctions import InvariantViolation
 from lab.conformance.strategies import locks
 from lab.conformance.strategies.locks import (
     DECORATED,
-    INVOKING_WAYS,
     LEASE_FENCED,
+    LEASE_INVOKING,
     LEASE_WAY,
-    LEDGER_FENCED,
-    LEDGER_WAY,
 )
 from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
@@ -132,13 +130,11 @@ _OWNERS: dict[str, Any] = {
     "Starter": Starter,
     "Consumer": Consumer,
     "Table": ProcessingTable,
-    "Locks": ProcessingLocks,
-    "Ledger": Ledger,
     "Lease": Lease,
 }
 
 _LETTER = "self.dead_letters.post(letter)"
-_COMPLETE = "self.locks.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)"
+_COMPLETE = "self.lease.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)"
 _UNLESS_KNOWN = "or (known and Start.SUPPRESSED) or self._start("
 _ONLY_PROOF = """(NotPerformed, _CannotFind) as error:
         nothing_happened = isinstance(error, NotPerformed)"""
@@ -165,39 +161,34 @@ _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_unt
          STEP_FUNCTIONS, "short-history", TWICE),
         pytest.param("start.refusal_of", "known.memory != memory", "False",
                      STEP_FUNCTIONS, "another-memory", TWICE, marks=pytest.mark.long),
-        ("Consumer._find", _LOOK, "found = None", LEDGER_FENCED, "crash-after-effect", TWICE),
         ("Consumer._find", _LOOK, "found = None", LEASE_FENCED, "crash-after-effect", TWICE),
         ("Consumer.consume", _HELD, "return DeliveryResult(Start.SUPPRESSED, message)",
-         LEDGER_FENCED, "crash", LOST),
+         LEASE_FENCED, "crash", LOST),
         pytest.param("Consumer._act", f"{_LETTER}\n    {_COMPLETE}", f"{_COMPLETE}\n    {_LETTER}",
-                     LEDGER_FENCED, "given-up", LOST, marks=pytest.mark.long),
+                     LEASE_FENCED, "given-up", LOST, marks=pytest.mark.long),
         # Whatever happened, the message is released as if nothing had.
         ("Consumer._act", _ONLY_PROOF, "Exception as error:\n        nothing_happened = True",
-         LEDGER_FENCED, "effect-unheard", TWICE),
+         LEASE_FENCED, "effect-unheard", TWICE),
         # It asks for a decision that nobody needs to make.
         ("Consumer._perform", "attempt.rounds >", "attempt.consumption_count >",
-         LEDGER_FENCED, "provider-down", PARKED),
+         LEASE_FENCED, "provider-down", PARKED),
         ("Consumer._perform", "attempt.rounds >", "attempt.consumption_count >",
-         LEDGER_FENCED, "find-away", PARKED),
-        ("Ledger._is_over", " + self._clock_skew", "", LEDGER_WAY, "clock-ahead", TWICE),
-        ("Ledger._working_seconds", " - self._straggler_seconds", "",
-         DECORATED, "late-straggler", TWICE),
+         LEASE_FENCED, "find-away", PARKED),
         # A takeover that does not wait for the lease, or the margin; or ignores the version.
-        ("Lease._is_over", "> 0", "> 1e9", LEASE_WAY, "effect-late", TWICE),
+        ("Lease._outwait", "> 0", "> 1e9", LEASE_WAY, "effect-late", TWICE),
         ("consumer.act_once", "if attempt.straggler_seconds:", "if False:",
          LEASE_WAY, "margin", TWICE),
-        ("Locks.acquire_processing_lock", "IS_AS_SEEN, ", '"#status = :in_progress", ',
+        ("Lease.acquire_processing_lock", "IS_AS_SEEN, ", '"#status = :in_progress", ',
          LEASE_WAY, "effect-late", TWICE),
         ("Lease._beat", _NOT_HEARD, "pass", LEASE_WAY, "unheard", TWICE),
         ("Table.fence", "IS_HELD", '"attribute_exists(message_id)"', LEASE_FENCED, "zombie", TWICE),
         # What the effect has left running goes on in the sandbox in which it is looked up.
         ("function.answer", _END, "pass", STEP_FUNCTIONS, "frozen", TWICE),
-        ("function.answer", _END, "pass", INVOKING_WAYS[0], "frozen", TWICE),
-        ("function.answer", _END, "pass", INVOKING_WAYS[1], "frozen", TWICE),
+        ("function.answer", _END, "pass", LEASE_INVOKING, "frozen", TWICE),
         # Needed where nothing ends an attempt before the next may begin, and nothing fences it.
-        ("idempotent.act_once", "if locks.is_lost(attempt):", "if False:",
+        ("idempotent.act_once", "if lease.is_lost(attempt):", "if False:",
          DECORATED, "late-answer", TWICE),
-        ("consumer.act_once", "if locks.is_lost(attempt):", "if False:",
+        ("consumer.act_once", "if lease.is_lost(attempt):", "if False:",
          LEASE_WAY, "late-answer", TWICE),
     ],
 )  # fmt: skip
@@ -218,15 +209,16 @@ def test_a_spoiled_starter_or_lock_is_found_out(
 def test_a_message_that_is_given_back_and_not_counted_is_left_to_the_queue(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _spoil(monkeypatch, "Locks.release_processing_lock", ', counted="given_back"', "")
+    _spoil(monkeypatch, "Lease.release_processing_lock", ', counted="given_back"', "")
 
     with pytest.raises(InvariantViolation, match="nobody was asked within twelve hours"):
-        _worst(LEDGER_WAY, "closed")
+        _worst(LEASE_WAY, "closed")
 
 
 def test_a_lock_with_a_table_of_its_own_knows_no_execution(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(locks, "MEMORY_TABLE", "ledger")
+    monkeypatch.setitem(simulated_stack.TABLES, "another", ("message_id",))
+    monkeypatch.setattr(locks, "MEMORY_TABLE", "another")
 
-    assert _worst(LEDGER_FENCED, "another-memory") == TWICE
+    assert _worst(LEASE_FENCED, "another-memory") == TWICE

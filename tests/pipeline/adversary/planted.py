@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,23 +33,36 @@ BOTH = READ | UNREAD
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A case among those below a root; its number is in its messages' ids, and in each path."""
+    """A case among those below a root; its number is in its messages' ids, and in each path.
+
+    Attributes:
+        stream: of its file.
+        day: of its folder.
+        lines: of the file; None: the effects that hide.
+    """
 
     root: Path
     number: int
+    stream: str = "effects"
+    day: str = DAY
+    lines: bytes | None = None
 
     def id(self, name: str) -> str:
         """A message's id: no other case's."""
         return f"c{self.number}-{name}"
 
-    def path(self, name: str, folder: str = f"effects/dt={DAY}") -> Path:
+    def path(self, name: str, folder: str = "{stream}/dt={day}") -> Path:
         """A file's, whose folder is made."""
+        next_day = date.fromisoformat(self.day) + timedelta(days=1)
+        folder = folder.format(stream=self.stream, day=self.day, next_day=next_day)
         of_case = self.root / folder / self.id("files")
         of_case.mkdir(parents=True, exist_ok=True)
         return of_case / name
 
     def hidden(self) -> bytes:
-        """The lines of the file in which the effects hide."""
+        """The lines of the file."""
+        if self.lines is not None:
+            return self.lines
         effects = (effect(self.id(name), at(70), "another") for name in ("twice", "late"))
         return "".join(f"{line_of(*one)}\n" for one in effects).encode()
 
@@ -138,24 +152,36 @@ NAMED: Cases = {
     for name in names
 }
 PLACED: Cases = {
-    "in the next day's folder": (READ, within("effects/dt=2026-02-01")),
+    "in the next day's folder": (READ, within("{stream}/dt={next_day}")),
     "in a folder behind a link": (READ, behind_a_link),
     "a broken link": (UNREAD, lambda case: case.path("a").symlink_to(case.root / "nowhere")),
-    "a link in a circle": (UNREAD, lambda case: case.path("a").symlink_to(case.root / "effects")),
+    "a link in a circle": (UNREAD, lambda case: case.path("a").symlink_to(case.root / case.stream)),
     "no UTF-8 in its name": (UNREAD, no_utf8_in_its_name),
     **{
         f"in {folder}": (UNREAD, within(folder))
         for folder in (
-            f"effects/dt={DAY}/_hidden", f"effects/dt={DAY}/AWSDynamoDB/1/data", f"sent/dt={DAY}",
-            f"sent/dt={DAY}/effects/dt={DAY}", "effects", "effects/day=1", "effects/dt=2026-02-30",
-            "messages", "quarantine", "lost+found",
+            "{stream}/dt={day}/_hidden", "{stream}/dt={day}/AWSDynamoDB/1/data",
+            "sent/dt={day}", "sent/dt={day}/{stream}/dt={day}",
         )
     },
 }  # fmt: skip
-CASES = ENCODED | NAMED | PLACED
+ASTRAY: Cases = {
+    f"in {folder}": (UNREAD, within(folder))
+    for folder in (
+        "{stream}", "{stream}/day=1", "{stream}/dt=2026-02-30", "messages", "quarantine",
+        "lost+found",
+    )
+}  # fmt: skip
+"""Where no day is told, so that anything may be in them."""
+DISGUISED: Cases = {
+    f"{what} as Parquet": (UNREAD, content(change, "a.parquet"))
+    for what, change in (("text", bytes), ("gzip", PACK))
+}
+"""What Spark's own reader tells of."""
+CASES = ENCODED | NAMED | PLACED | ASTRAY
 GROUPS: Mapping[str, Cases] = {
     "read": {name: case for name, case in CASES.items() if case[0] == READ},
-    "named": {name: case for name, case in CASES.items() if case[0] != READ},
+    "named": {name: case for name, case in (CASES | DISGUISED).items() if case[0] != READ},
 }
 """Apart, because of what is not read nothing is certain."""
 

@@ -38,26 +38,46 @@ def test_hadoop_lists_what_a_folder_here_holds(spark: SparkSession, tmp_path: Pa
         storage._Hadoop(spark, f"file://{root}/nowhere").files()
 
 
-RESULTS = (
-    "messages/day=1/part-1.parquet",
-    "quarantine/x",
-    "cache/x",
-    "summary.json",
-    "report.html",
+def _mine(out: Path, name: str) -> None:
+    if name == "link":
+        (out / "messages").symlink_to(out)
+        return
+    (out / name).parent.mkdir(parents=True, exist_ok=True)
+    (out / name).write_text("mine")
+
+
+AMONG_RESULTS = (
+    "messages/mine.txt",
+    "quarantine/part-1.txt",
+    "cache/mine.txt",
+    "cache/app.manifest",
+    "messages",
+    "link",
 )
+ALONE = ("messages/day=1/part-1.parquet", "quarantine/part-1.json", "summary.json", "report.html")
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", [*AMONG_RESULTS, *ALONE])
 def test_what_no_audit_wrote_is_never_replaced(tmp_path: Path, name: str) -> None:
     """Nothing has been read or written by then."""
-    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / name).write_text("mine")
+    _mine(tmp_path, name)
     with pytest.raises(CannotAudit, match=r"no audit has written .* with --out"):
         refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
-    of_audit = "cache/2026-01-31.manifest" if name == "summary.json" else "summary.json"
+
+
+@pytest.mark.parametrize("name", AMONG_RESULTS)
+@pytest.mark.parametrize("of_audit", ["summary.json", "cache/2026-01-31.manifest"])
+def test_nor_beside_an_audits_results(tmp_path: Path, name: str, of_audit: str) -> None:
     (tmp_path / of_audit).parent.mkdir(exist_ok=True)
     (tmp_path / of_audit).write_text('{"exit_status": 0}')
+    (tmp_path / "quarantine").mkdir()
+    (tmp_path / "quarantine" / "part-1.json").write_text("{}")
+    (tmp_path / "quarantine" / "folder_$folder$").touch()  # as S3 may have one
     refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
+    _mine(tmp_path, name)
+    held = "messages" if name == "link" else name
+    with pytest.raises(CannotAudit, match=f"holds {held}, which no audit has written"):
+        refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
 
 
 def test_a_run_that_does_not_end_leaves_no_clean_result(

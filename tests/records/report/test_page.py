@@ -127,10 +127,10 @@ def test_any_message_id_is_shown_whole_and_changes_nothing_else(text: str) -> No
 
 
 def test_what_is_no_summary_of_an_audit_that_ended_is_refused_in_a_sentence() -> None:
-    with pytest.raises(ValueError, match=r"version 2, and this page is for version 1: run the"):
-        html(summaries.all_good() | {"version": 2})
+    with pytest.raises(ValueError, match=r"version 1, and this page is for version 2: run the"):
+        html(summaries.all_good() | {"version": 1})
     with pytest.raises(ValueError, match="has not come to its end"):
-        html({"version": 1, "sentence": "The audit has not come to its end.", "exit_status": 2})
+        html({"version": 2, "sentence": "The audit has not come to its end.", "exit_status": 2})
     refused = set()
     for key in summaries.all_good():
         summary = summaries.all_good()

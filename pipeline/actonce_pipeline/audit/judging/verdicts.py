@@ -13,8 +13,8 @@ execution is seen, and the newest file was written more than the grace period af
 Files that are older than their own records vouch for no silence. A running execution is in flight,
 however old. That a delivery was suppressed proves an execution, of before the records began.
 
-The row of a ledger or a lease stands in its execution's place, and says how its message stands
-*now*. One in progress is `lost` when SQS can hold its message no more, after 14 days; as of an
+The row of a lease stands in its execution's place, and says how its message stands *now*. One in
+progress is `lost` when SQS can hold its message no more, after 14 days; as of an
 earlier moment nothing tells whether there was one, so that a message without is not judged.
 
 An `effect_check` has effects and no record else, and its days' deliveries and executions were all
@@ -70,15 +70,17 @@ class Coverage:
         since: first day that any stream has a file for.
         until: the last.
         missing: days in between on which a stream has no file.
+        apart: those of them on which another stream has one.
         unread: days of a stream on which something could not be read.
         began: the first day of each stream.
-        rows: there are rows of a ledger or a lease.
+        rows: there are rows of a lease.
         by_executions: where no stream tells the effects, an execution's word is taken for one.
     """
 
     since: date
     until: date
     missing: Mapping[str, Sequence[Interval]]
+    apart: Mapping[str, Sequence[Interval]]
     unread: Mapping[str, Sequence[Interval]]
     began: Mapping[str, date]
     rows: bool
@@ -103,6 +105,7 @@ class Coverage:
             since,
             until,
             {name: _few(absent(have, since, until)) for name, have in of_stream.items()},
+            {name: _few(intervals(days - have)) for name, have in of_stream.items()},
             {name: _few(intervals(which)) for name, which in unread_of.items()},
             {name: min(have) for name, have in of_stream.items() if have},
             bool(listing.days_of("rows")),
@@ -110,8 +113,11 @@ class Coverage:
         )
 
     def has(self, stream: str) -> Column:
-        """Whether the stream was there from the first to the last day of a message."""
-        return ~_meets(self.missing[stream], col("last_day"))
+        """Whether the stream was there from the first to the last day of a message.
+
+        Days without any file do not count: the summary names them.
+        """
+        return ~_meets(self.apart[stream], col("last_day"))
 
     def saw(self, last: str, *streams: str) -> Column:
         """Whether whatever streams have up to a last day was seen; late lines included."""

@@ -94,18 +94,18 @@ def exactly(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def moment(told: Any) -> datetime | None:
+def parse_time(value: Any) -> datetime | None:
     """A time: ISO 8601 with its zone, or (milli-, micro-, nano-)seconds since 1970; else None."""
     try:
-        if isinstance(told, str):
-            read = datetime.fromisoformat(told)
+        if isinstance(value, str):
+            read = datetime.fromisoformat(value)
             return read.astimezone(UTC) if read.tzinfo else None
-        if isinstance(told, bool) or not isinstance(told, int | float | Decimal):
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
             return None
-        told = float(told)
+        value = float(value)
         for unit in (1, 10**3, 10**6, 10**9):
-            if abs(told) < unit * _SECONDS_TO:
-                return datetime.fromtimestamp(told / unit, UTC)
+            if abs(value) < unit * _SECONDS_TO:
+                return datetime.fromtimestamp(value / unit, UTC)
     except (ValueError, OverflowError, OSError):
         pass
     return None

@@ -16,7 +16,7 @@ from actonce_pipeline.audit.reading.parquet import lines_of
 from actonce_pipeline.audit.reading.records import rows_of, rows_of_line
 from actonce_pipeline.audit.reading.row import COLUMNS, Row
 from actonce_pipeline.audit.reading.storage import HERE, as_argument
-from actonce_pipeline.audit.reading.streams import codes_of
+from actonce_pipeline.audit.reading.streams import Code, codes_of
 from actonce_pipeline.audit.times import Interval, day_of, end_of, midnight
 
 if TYPE_CHECKING:
@@ -123,6 +123,22 @@ def is_sqs_id() -> Column:
 def is_hash() -> Column:
     """Whether a hash may stand for the message's id; see `with_known_ids`."""
     return F.col("message_id").startswith(_HASH)
+
+
+def may_stand_for_id() -> Column:
+    """Whether a record's id may be such a name."""
+    code = F.col("code")
+    return (is_sqs_id() & code.isin(Code.SENT, Code.FAILED)) | (
+        is_hash() & code.isin(*codes_of("executions"))
+    )
+
+
+def has_unresolved_ids(rows: DataFrame) -> bool:
+    """Whether there is such a name that is no started message's own id."""
+    named = rows.where(is_sqs_id() | is_hash()).groupBy("message_id")
+    started = F.col("code").isin(Code.STARTED, Code.SUPPRESSED)
+    found = named.agg(F.max(may_stand_for_id()).alias("name"), F.max(started).alias("own"))
+    return not found.where("name AND NOT own").isEmpty()
 
 
 def of_messages(rows: DataFrame, touched: DataFrame) -> DataFrame:

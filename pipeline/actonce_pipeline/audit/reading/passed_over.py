@@ -16,12 +16,13 @@ _CHECKSUMS: Final = re.compile(
 )
 _LONGEST_CHECKSUM: Final = 64
 RESULTS: Final = re.compile(
-    r"(messages|cache/rows)/(day=[^/]+/)?(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?)$"
-    r"|quarantine/(\.?part-[^/]*\.json(\.crc)?|\.?_SUCCESS(\.crc)?)$"
-    r"|(messages|quarantine|cache/rows)/(day=[^/]+/)?(_temporary|\.spark-staging-[^/]*)/.*$"
-    r"|\.?(cache/\.?\d{4}-\d\d-\d\d\.manifest|summary\.json|report\.html)(\.new)?(\.crc)?$"
+    r"(messages|cache/rows(/[0-9a-f]{32})?)/(day=[^/]+/)?"
+    r"(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?|(_temporary|\.spark-staging-[^/]*)/.*)"
+    r"|quarantine/(\.?part-[^/]*\.json(\.crc)?|\.?_SUCCESS(\.crc)?|_temporary/.*)"
+    r"|\.?(cache/\.?\d{4}-\d\d-\d\d\.manifest|summary\.json|report\.html)"
+    r"(\.new|\.[0-9a-f]{32})?(\.crc)?"
 )
-"""In the results' folder: what an audit writes."""
+"""In the results' folder: what an audit writes, or one of the last release wrote."""
 _CONTROL: Final = re.compile(r"CWL CONTROL MESSAGE[^{}]*")
 
 
@@ -34,7 +35,7 @@ def is_file_passed_over(one: ListedFile, results: str | None) -> bool:
     if one.size <= _LONGEST_CHECKSUM and _CHECKSUMS.match(one.below):
         return True
     return results is not None and bool(
-        one.below.startswith(results) and RESULTS.match(one.below[len(results) :])
+        one.below.startswith(results) and RESULTS.fullmatch(one.below[len(results) :])
     )
 
 

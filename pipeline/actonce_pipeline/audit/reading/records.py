@@ -413,7 +413,7 @@ def _of_effect(value: dict[str, Any], named: Attributes | None) -> dict[str, Any
 def _effect_of(time: Any, key: Any, effect_id: str | None) -> dict[str, Any] | None:
     if time is None:
         return None
-    if (at := effects.moment(time)) is None:
+    if (at := effects.parse_time(time)) is None:
         raise BadRecord("wrong_type")
     if not (message_id := _as_text(key)):
         raise BadRecord("missing_field")

@@ -9,10 +9,11 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
+from uuid import uuid4
 
 from actonce_pipeline.errors import CannotAudit
 
@@ -33,7 +34,7 @@ class ListedFile:
         size: bytes.
         modified: ms.
         problem: why it cannot be read, as far as a listing can know.
-        content: stands for what is in it; empty: see `hash_of`. S3's ETag, or when it was written.
+        content: stands for what is in it; empty: see `hash_of`. S3's ETag, or size and `modified`.
     """
 
     path: str
@@ -117,9 +118,9 @@ def hash_of(path: str) -> str:
 def alone_in(out: str) -> Iterator[None]:
     """Keep every other audit of this machine out of the results' folder, which is made.
 
-    Two at once would leave the rows that both wrote of a day beside each other. The operating
-    system releases the lock, whatever ends the process. Elsewhere, and on a file system without
-    locks, whoever starts audits has to keep them apart.
+    Two at once would write one summary, of the messages of both. The operating system releases the
+    lock, whatever ends the process. Elsewhere, and on a file system without locks, whoever starts
+    audits has to keep them apart.
 
     Raises:
         CannotAudit: another audit writes there.
@@ -177,7 +178,7 @@ class _Here:
     def write(self, path: str, text: str) -> None:
         file = Path(self.root, path)
         file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = file.with_name(f".{file.name}.new")
+        temporary = file.with_name(f".{file.name}.{uuid4().hex}")  # another audit may write it, too
         try:
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(file)
@@ -186,7 +187,11 @@ class _Here:
             raise
 
     def delete(self, path: str) -> None:
-        Path(self.root, path).unlink(missing_ok=True)
+        file = Path(self.root, path)
+        file.unlink(missing_ok=True)
+        if file.parent != Path(self.root):  # in a bucket, too, what is empty is no folder
+            with suppress(OSError):
+                file.parent.rmdir()
 
 
 def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[ListedFile]:
@@ -281,11 +286,11 @@ class _Hadoop:
 _STATUS: Final = re.compile(
     r"[^{]*\{path=(.*); isDirectory=false; length=(\d+);.*?; modification_time=(\d+);", re.DOTALL
 )
-_TAG: Final = re.compile(r"eTag='?([^\s',]*)")  # S3A tells an object's
+_TAG: Final = re.compile(r"eTag='?(?!null\b)([^\s',]*)")  # S3A tells an object's
 
 
 def _of_status(status: Any) -> tuple[str, int, int, str]:
-    """Path, size, time of change (ms) and what S3 calls the content, if it is told.
+    """Path, size, time of change (ms) and the ETag; empty: none is told.
 
     By one call, for each costs a tenth of a millisecond.
     """

@@ -15,8 +15,8 @@ OPTIONAL: Final = frozenset({"rows"})
 """Streams that only some stacks have."""
 
 STANDS_FOR: Final = {"executions": ("rows",)}
-"""By a stream, those that tell the same in its place: a ledger or a lease has a row per message
-where the state machine has an execution."""
+"""By a stream, those that tell the same in its place: a lease has a row per message where the state
+machine has an execution."""
 
 TELLS: Final = {
     "sent": "whether a message was sent and never delivered",
@@ -40,7 +40,7 @@ class Code(IntEnum):
 
     The order inside executions and dead letters decides between records of one millisecond: a
     closed execution beats a running one, a decision beats the dead letter that it answers. The row
-    of a ledger or a lease says what an execution would, and two things that none does.
+    of a lease says what an execution would, and two things that none does.
     """
 
     stream: str

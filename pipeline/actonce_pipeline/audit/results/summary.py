@@ -68,7 +68,7 @@ def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -
     def of_stream(stream: str, number: int) -> int | None:
         return number if listing.seen_on(stream) else None
 
-    # Where a ledger or a lease stands in the state machine's place, its rows are counted there.
+    # Where a lease stands in the state machine's place, its rows are counted there.
     return {
         "sent": of_stream("sent", total("sent")),
         "deliveries": of_stream("deliveries", total("deliveries") + failed),
