@@ -28,7 +28,7 @@ BOOTSTRAP = "bootstrap"
 _BOOTSTRAP = """\
 #!/bin/sh
 # Stands in for the Python runtime of Lambda. -S keeps this interpreter's own packages out.
-export PYTHONPATH="$LAMBDA_TASK_ROOT$LAYERS:{packages}"
+export PYTHONPATH="$LAMBDA_TASK_ROOT$_LAYERS:{packages}"
 if [ -d "$LAMBDA_TASK_ROOT/actonce_core" ]; then PYTHONPATH="$PYTHONPATH:{layer}"; fi
 export PYTHONPYCACHEPREFIX="{bytecode}"
 export FAULTS_DIR="{faults}"

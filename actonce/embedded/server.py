@@ -287,7 +287,7 @@ def add_layers(
             folders += [root, *root.glob("lib/*/site-packages")]
         elif POWERTOOLS in layer["Arn"]:
             folders.append(bootstrap.with_name(LAYER))
-    return made | {"LAYERS": "".join(f":{folder}" for folder in folders)}
+    return made | {"_LAYERS": "".join(f":{folder}" for folder in folders)}
 
 
 _THROWN = "\0thrown"
