@@ -17,6 +17,7 @@ from actonce.cli.options import Json, StackName, finite
 from actonce.stack.aws_errors import error_text
 from actonce.stack.embedded_folder import Paths, running
 from actonce.stack.endpoint import TargetOptions
+from actonce.stack.message_ids import DEFAULT, parameters
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, UsageError
@@ -96,10 +97,10 @@ def check(
         console.agree(f"{often}. Go on?", f"{often}, and nobody can be asked here: say --yes.")
     found = []
     with _untriable():
-        function, timeout = _deployed(stack_name)
+        function, timeout, id_from = _deployed(stack_name)
         if body is None:
             asked = sample_body(Path.cwd())
-        settings = Settings(asked, timeout, margin, 2 * margin, rejects, refuses, slows)
+        settings = Settings(asked, timeout, margin, 2 * margin, rejects, refuses, slows, id_from)
         for one in Trial(function, settings).run():
             found.append(one)
             if not json:
@@ -130,8 +131,8 @@ def _untriable() -> Iterator[None]:
         raise UsageError(f"The effect cannot be tried: {error_text(error)}") from error
 
 
-def _deployed(stack_name: str | None) -> tuple[OnLambda, int]:
-    """The effect of the stack on the embedded AWS, and its function's time-out in seconds."""
+def _deployed(stack_name: str | None) -> tuple[OnLambda, int, str]:
+    """The effect of the stack on the embedded AWS, its time-out in seconds, and MessageIdFrom."""
     paths = Paths.default()
     state = running(paths)
     if state is None:
@@ -142,7 +143,8 @@ def _deployed(stack_name: str | None) -> tuple[OnLambda, int]:
         raise UsageError("A lock's consumer performs the example itself: no function can be tried.")
     timeout = stack.lambda_.get_function_configuration(FunctionName=effect)["Timeout"]
     client = stack.aws.fresh("lambda", client_config(timeout))
-    return OnLambda(client, state, paths.faults, effect, stack.find_function or ""), timeout
+    calls = OnLambda(client, state, paths.faults, effect, stack.find_function or "")
+    return calls, timeout, parameters(stack).get("MessageIdFrom", DEFAULT)
 
 
 def _print(one: Finding) -> None:

@@ -55,8 +55,8 @@ and into that function, so that each deployment that changes it publishes a vers
 deletes an earlier one, which open executions call:
 
 {PUBLISHED}
-A parameter's new value alone publishes no version, so VersionDescription names each parameter
-that changes the function. The next version then replaces the last, which UpdateReplacePolicy keeps.
+A parameter's new value or a new layer alone publishes no version, so VersionDescription names each
+of the function. The next version then replaces the last, which UpdateReplacePolicy keeps.
 
 Take away what triggered the function before (its Events: of type SQS), and have it answer perform
 and find (docs/your-own-effect.md).

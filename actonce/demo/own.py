@@ -1,6 +1,5 @@
 """A demo of a team's own effect: what it sends, and how it counts what the effect did."""
 
-import json
 import random
 from collections import Counter
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ from typing import Any
 from actonce.demo.requests import Traffic, resent
 from actonce.messages.effect_store import DynamoDbEffects, find_effect_store
 from actonce.stack.clients import Stack
+from actonce.stack.message_ids import DEFAULT, put_id
 from actonce.terminal.errors import Failed, UsageError
 from actonce_core.delivery import Delivery
 from actonce_core.invoked_effect import InvokedEffect
@@ -28,11 +28,13 @@ class OwnEffect:
         body: of a message that it performs; None if a file is sent.
         table: where its effects are, instead of the stack's own table.
         attributes: of that table.
+        message_id_from: where the stack reads the ids.
     """
 
     body: Any
     table: str | None = None
     attributes: Attributes = field(default_factory=Attributes)
+    message_id_from: str = DEFAULT
 
     def effects(self, stack: Stack) -> DynamoDbEffects | None:
         """The table's effects; None if no table is named, so that they are looked up one by one."""
@@ -46,22 +48,19 @@ class OwnEffect:
         Raises:
             UsageError: it reads none, or another, by which all messages would be one.
         """
-        body, *_ = self.generate(1, 0).bodies
-        read = reader.read(Delivery("demo", body, {}, {}))
-        if not isinstance(read, Message) or read.message_id != json.loads(body)["message_id"]:
+        traffic = self.generate(1, 0)
+        read = reader.read(Delivery("demo", traffic.bodies[0], {}, {}))
+        if not isinstance(read, Message) or read.message_id not in traffic.message_ids:
             raise UsageError(
-                "The demo puts its ids into message_id, and this stack reads them elsewhere "
-                "(MessageIdFrom): bring messages of your own with --input."
+                f"The demo puts an id into one place of the body, and this stack makes it of "
+                f"{self.message_id_from} (MessageIdFrom): bring messages of your own with --input."
             )
 
     def generate(self, messages: int, seed: int) -> Traffic:
         """Messages like the sample, each under an id of its own; the same seed gives the same."""
         chance = random.Random(f"requests {seed}")  # noqa: S311 - not for secrets
-        bodies = [
-            {**self.body, "message_id": f"request-{number:05d}-{chance.getrandbits(32):08x}"}
-            for number in range(messages)
-        ]
-        return resent(bodies, chance)
+        ids = [f"request-{number:05d}-{chance.getrandbits(32):08x}" for number in range(messages)]
+        return resent(ids, [put_id(self.body, self.message_id_from, one) for one in ids], chance)
 
 
 def count_effects(stack: Stack, own: OwnEffect, message_ids: Iterable[str]) -> Counter[str]:

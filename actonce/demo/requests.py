@@ -30,17 +30,20 @@ def generate(messages: int, seed: int) -> Traffic:
         seed: of the generator.
     """
     chance = random.Random(f"requests {seed}")  # noqa: S311 - not for secrets
-    return resent([_request(chance, number) for number in range(messages)], chance)
+    requests = [_request(chance, number) for number in range(messages)]
+    return resent([str(one["message_id"]) for one in requests], requests, chance)
 
 
-def resent(requests: list[dict[str, Any]], chance: random.Random) -> Traffic:
-    """Requests, and some of them sent again; each has its `message_id`."""
+def resent(
+    message_ids: list[str], requests: list[dict[str, Any]], chance: random.Random
+) -> Traffic:
+    """Requests, each with the id at its place in the list, and some of them sent again."""
     bodies = [json.dumps(request) for request in requests]
     for request in chance.sample(requests, round(len(requests) * _RESENT_SHARE)):
         # A producer whose call timed out sends again, at once or much later.
         position = chance.randrange(len(bodies) + 1)
         bodies.insert(position, json.dumps(_in_another_order(request, chance)))
-    return Traffic([str(request["message_id"]) for request in requests], bodies)
+    return Traffic(message_ids, bodies)
 
 
 def _request(chance: random.Random, number: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from actonce.demo import outcome, records, requests, second_count
@@ -128,8 +128,14 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
         if not settings.keep:
             paths.demo.write_text(json.dumps({"pid": state.pid}))
             shutil.rmtree(paths.records, ignore_errors=True)
-        reader = reader_of(stack)
+        id_from, reader = _reader_of(stack)
+        if not id_from.startswith("body:"):
+            raise UsageError(
+                "The demo knows a message by an id in its body, and this stack takes it from "
+                f"{id_from} (MessageIdFrom): send with actonce send."
+            )
         if settings.own is not None and settings.file is None:
+            settings = replace(settings, own=replace(settings.own, message_id_from=id_from))
             settings.own.check(reader)
         source, planned = _traffic(settings, reader)
         record = SentRecord(paths.records, str(settings.file or "generated"), reader)
@@ -257,11 +263,12 @@ def _practice(body: str) -> str:
         return "none"
 
 
-def reader_of(stack: Stack) -> MessageReader:
-    """Reads messages as the deployed starter does."""
+def _reader_of(stack: Stack) -> tuple[str, MessageReader]:
+    """Where the deployed starter reads a message's id, and a reader that reads as it does."""
     configuration = stack.lambda_.get_function_configuration(FunctionName=stack.starter_function)
     variables = configuration["Environment"]["Variables"]
-    return MessageReader(variables["MESSAGE_ID_FROM"], variables["CONTENT_FROM"])
+    id_from = variables["MESSAGE_ID_FROM"]
+    return id_from, MessageReader(id_from, variables["CONTENT_FROM"])
 
 
 def _identify(reader: MessageReader, body: str, sqs_message_id: str) -> outcome.SentMessage:

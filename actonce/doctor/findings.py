@@ -131,10 +131,10 @@ def effect_version(facts: Facts) -> Findings:
     for one in _called(facts):
         if since := readable(one.deployed_since):
             yield _advice(
-                f"Executions call {one.name}, without the {' and '.join(since)} that is deployed "
-                "by now. SAM publishes a version when the function's own text changes, "
-                "not a parameter's value: name that parameter in its VersionDescription, with "
-                "UpdateReplacePolicy: Retain on the function, and deploy."
+                f"Executions call {one.name}, without the {' and '.join(since)} deployed "
+                "by now. SAM publishes a version when the function's own text changes, not a "
+                "parameter's value or a layer: name that parameter or layer in its "
+                "VersionDescription, with UpdateReplacePolicy: Retain on the function, and deploy."
             )
 
 

@@ -74,7 +74,7 @@ def plan(message_ids: Sequence[str], level: Level, seed: int, *, deliver_again: 
 
     def choose(share: float) -> list[str]:
         number = round(len(message_ids) * share)
-        return chance.sample(message_ids, number or (1 if share else 0))
+        return chance.sample(message_ids, number or (1 if share and message_ids else 0))
 
     kinds = list(PERFORM_FAULTS)
     chance.shuffle(kinds)

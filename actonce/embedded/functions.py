@@ -73,8 +73,8 @@ def call_at_once(stack: Stack, times: int) -> str | None:
     if failure is None:
         return None
     return (
-        f"{finds} cannot look up whether {WARM_UP_ID!r} was performed, so an unknown outcome "
-        f"would wait for a person: {short_cause(failure)}"
+        f"{finds} cannot look up whether {WARM_UP_ID!r}, which nobody has sent, was performed, so "
+        f"an unknown outcome would wait for a person: {short_cause(failure)}"
     )
 
 

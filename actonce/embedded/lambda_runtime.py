@@ -1,9 +1,9 @@
 """Lambda's Python runtime, as a custom runtime of MiniStack; `server` sends functions to it.
 
 AWS's own runtime client (awslambdaric) runs the handlers, so errors, time-outs and crashes have the
-names that they have on AWS. Functions can import the standard library, boto3 and their own package,
-but nothing else of this environment. ActOnce's can also import Powertools, which a nested stack's
-have from a layer.
+names that they have on AWS. Functions can import the standard library, boto3, their own package and
+their layers, but nothing else of this environment. ActOnce's can also import Powertools, which a
+nested stack's have from a layer.
 """
 
 import os
@@ -21,12 +21,14 @@ from actonce.stack.embedded_folder import Paths
 
 PROVIDED_BY_AWS = ("awslambdaric", "boto3")
 OF_THE_LAYER = ("aws-lambda-powertools",)
+LAYER = "layer"
+POWERTOOLS = ":layer:AWSLambdaPowertoolsPython"
 BOOTSTRAP = "bootstrap"
 
 _BOOTSTRAP = """\
 #!/bin/sh
 # Stands in for the Python runtime of Lambda. -S keeps this interpreter's own packages out.
-export PYTHONPATH="$LAMBDA_TASK_ROOT:{packages}"
+export PYTHONPATH="$LAMBDA_TASK_ROOT$_LAYERS:{packages}"
 if [ -d "$LAMBDA_TASK_ROOT/actonce_core" ]; then PYTHONPATH="$PYTHONPATH:{layer}"; fi
 export PYTHONPYCACHEPREFIX="{bytecode}"
 export FAULTS_DIR="{faults}"
@@ -38,7 +40,7 @@ def provide(paths: Paths) -> None:
     """Fill `Paths.runtime` with what AWS's runtime brings, and the `bootstrap` that starts it."""
     folder = paths.runtime
     shutil.rmtree(folder, ignore_errors=True)
-    layer = folder / "layer"
+    layer = folder / LAYER
     _link(PROVIDED_BY_AWS, folder)
     _link(OF_THE_LAYER, layer)
     start = folder / BOOTSTRAP

@@ -23,6 +23,7 @@ from typing import Any
 import yaml
 
 from actonce.embedded import nesting
+from actonce.embedded.lambda_runtime import POWERTOOLS
 from actonce.embedded.local_audit import is_audit, rewrite_audit
 from actonce.embedded.nesting import value_of
 from actonce.embedded.parameters import HERE
@@ -82,7 +83,9 @@ def rewrite(built: Path, settings: Settings) -> Path:
             del resources[name]
         elif resource["Type"] in _FUNCTIONS and not nesting.is_actonce(template):
             everyones = template.get("Globals", {}).get("Function", {})
-            _say_what_differs(name, everyones | properties, values, settings)
+            layers = [*everyones.get("Layers", []), *properties.get("Layers", [])]
+            own = everyones | properties | {"Layers": layers}
+            _say_what_differs(name, own, values, settings)
         elif resource["Type"] in nesting.PLACES:
             place = nesting.PLACES[resource["Type"]]
             _rewrite_nested(built, properties, place, values, settings)
@@ -119,8 +122,13 @@ def _say_what_differs(
             f"{name} runs on this machine's Node, and of @aws-sdk it has what its package brings, "
             "or a stand-in if it is required."
         )
-    if properties.get("Layers"):
-        settings.say(f"{name} may miss its layers on the embedded AWS.")
+    for layer in properties["Layers"]:
+        arn = value_of(layer.get("Fn::Sub", layer) if isinstance(layer, Mapping) else layer, values)
+        if arn and POWERTOOLS not in arn:
+            settings.say(
+                f"{name} misses the layer {arn} on the embedded AWS, which has only those that a "
+                "template makes: put what it imports of it into its own package."
+            )
 
 
 def _rewrite_nested(

@@ -22,13 +22,17 @@ def check(given: Mapping[str, str], templates: Sequence[nesting.Template]) -> No
         templates: the outermost, and then ActOnce's; the first that declares a parameter counts.
 
     Raises:
-        UsageError: one is unknown, or its template does not allow its value; or the outermost reads
-            from Parameter Store what is not given.
+        UsageError: one is unknown, or its template does not allow its value; or the outermost has
+            one without a value, or reads from Parameter Store what is not given.
     """
     for name, parameter in templates[0].parameters.items():
         if str(parameter.get("Type")).startswith(_IS_STORED):
             key = given.get(name, str(parameter.get("Default", "")))
             _check_stored(name, key, given, templates[0])
+        elif "Default" not in parameter and name not in given:
+            raise UsageError(
+                f"{templates[0].file.name}: {name} has no Default: add --parameter {name}=VALUE."
+            )
     for name, value in given.items():
         if name.startswith(STORED):
             continue

@@ -83,8 +83,7 @@ def _copy(template: Template, target: Path) -> Iterator[str]:
                 holder.pop("AllowedValues", None)
             if value != _RUNTIME:
                 yield (
-                    f"What {template.file.name} has run on {value} is run on {_RUNTIME}, the "
-                    "Python of this command."
+                    f"{template.file.name}: {value} is {_RUNTIME} here, the Python of this command."
                 )
     for name, kind, properties in copy.resources():
         if name not in nested:

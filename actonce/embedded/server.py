@@ -23,7 +23,7 @@ from ministack.core import lambda_runtime as workers
 from ministack.services import cloudformation, dynamodb, lambda_svc, stepfunctions
 from ministack.services.cloudformation import engine, provisioners
 
-from actonce.embedded.lambda_runtime import BOOTSTRAP, start_host
+from actonce.embedded.lambda_runtime import BOOTSTRAP, LAYER, POWERTOOLS, start_host
 
 EXPRESSION_SECONDS = 60
 
@@ -273,6 +273,23 @@ def add_bootstrap(bootstrap: Path, unpack: Function, code: bytes) -> Any:
     return folder
 
 
+def add_layers(
+    bootstrap: Path, environment: Function, configuration: dict[str, Any], *arguments: Any
+) -> Any:
+    """Name a function's layers to `bootstrap`; MiniStack gives a custom runtime none.
+
+    Those deployed here are there; for AWS's own Powertools stands what is installed here.
+    """
+    made, folders = environment(configuration, *arguments), []
+    for layer in configuration.get("Layers", []):
+        if content := lambda_svc._resolve_layer_zip(layer):  # noqa: SLF001
+            root = Path(lambda_svc._docker_extracted_dir(content, "layer"), "python")  # noqa: SLF001
+            folders += [root, *root.glob("lib/*/site-packages")]
+        elif POWERTOOLS in layer["Arn"]:
+            folders.append(bootstrap.with_name(LAYER))
+    return made | {"_LAYERS": "".join(f":{folder}" for folder in folders)}
+
+
 _THROWN = "\0thrown"
 
 
@@ -303,6 +320,7 @@ def close_gaps(bootstrap: Path) -> None:
         (lambda_svc, "_execute_function_warm", name_errors),
         (lambda_svc, "_fetch_code_from_s3", require_code),
         (lambda_svc, "_provided_runtime_code_dir", functools.partial(add_bootstrap, bootstrap)),
+        (lambda_svc, "_provided_worker_env", functools.partial(add_layers, bootstrap)),
         (workers, "_worker_class_for", choose_worker),
         # Nested stacks look these two up there; what the outermost calls has names of its own.
         (engine, "_parse_template", expand_nested),

@@ -178,7 +178,7 @@ def with_fifo_ids(
         if isinstance(line, NotSent):
             yield line
         elif isinstance(group, Refusal):
-            yield NotSent(line.number, group.detail)
+            yield NotSent(line.number, group.detail.replace("message id", "message group", 1))
         else:
             ids = (execution_name(group), deduplication_id(line.body))
             yield replace(line, fifo=Fifo(MessageGroupId=ids[0], MessageDeduplicationId=ids[1]))

@@ -49,7 +49,7 @@ def test_what_is_no_answer_is_wrong_use(
         config=Config(**client_config(0.2 - SECONDS_BEFORE_A_FUNCTION_BEGINS)),
     )
     calls = OnLambda(client, State(0, number, {}), tmp_path, "effect", "effect")
-    monkeypatch.setattr(effect, "_deployed", lambda _stack_name: (calls, 4))
+    monkeypatch.setattr(effect, "_deployed", lambda _stack_name: (calls, 4, ""))
     monkeypatch.setattr("sys.argv", ["actonce", "effect", "check", "--body", "{}", "--yes"])
     with pytest.raises(SystemExit) as ended:
         app.main()

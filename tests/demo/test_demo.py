@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
@@ -61,6 +62,27 @@ def test_what_no_demo_has_brought_up_is_not_thrown_away(
         with pytest.raises(Failed, match="it goes on"):
             demo.run(settings, paths, lambda _: None)
         paths.demo.write_text('{"pid": 7}')
+
+
+@pytest.mark.parametrize("level", faults.Level)
+def test_none_of_no_messages_is_interrupted(level: faults.Level) -> None:
+    assert faults.plan([], level, 1, deliver_again=True) == {}
+
+
+def test_a_message_whose_id_is_not_in_its_body_is_not_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = Mock(starter_function="starter")
+    variables = {"MESSAGE_ID_FROM": "deduplication-id", "CONTENT_FROM": ""}
+    answer = {"Environment": {"Variables": variables}}
+    stack.lambda_.get_function_configuration.return_value = answer
+    monkeypatch.setattr(lifecycle, "running", lambda _: None)
+    monkeypatch.setattr(lifecycle, "up", lambda *_, **__: (State(1, 1, {}, "deployed"), stack))
+    sent = tmp_path / "sent.jsonl"
+    sent.write_text('{"order": 1}')
+    for file in (sent, None):
+        with pytest.raises(UsageError, match=r"deduplication-id.*actonce send"):
+            demo.run(replace(SETTINGS, file=file), Paths(tmp_path), lambda _: None)
 
 
 def stack_that_answers(*answers: Any) -> tuple[Stack, Stubber]:

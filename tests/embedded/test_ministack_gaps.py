@@ -220,6 +220,7 @@ NESTED = cfn._cfn_nested_stack_deploy
         ("close_tasks_of_aborted", sfn._stop_execution, '"ABORTED"', "_task_tokens"),
         ("adopting.md's word of it", sfn.handle_request, '"StopExecution"', "RedriveExecution"),
         ("run_mocked_tasks", sfn._test_state, "_apply_result_selector", "_apply_jsonata"),
+        ("add_layers", lambda_svc._provided_worker_env, "AWS_LAMBDA_RUNTIME_API", "ayer"),
         ("name_throttling", lambda_svc._throttle_response, "retryAfterSeconds", "errorType"),
         ("name_errors", lambda_svc, 'type = "Runtime.HandlerError"', None),
         ("take_numbers", cfn._lambda_esm_create, "ScalingConfig", "MaximumConcurrency"),

@@ -78,6 +78,15 @@ def test_what_a_template_reads_from_parameter_store_is_wanted_by_its_name(tmp_pa
     parameters.check({"ssm:/shop/new": "5", "Price": "/shop/new"}, templates)
 
 
+def test_what_has_no_default_is_wanted_before_anything_is_built(tmp_path: Path) -> None:
+    file = tmp_path / "template.yaml"
+    file.write_text("Parameters: {Bucket: {Type: String}, Size: {Type: String, Default: ''}}")
+    templates = [nesting.read(file)]
+    with pytest.raises(UsageError, match="Bucket has no Default: add --parameter Bucket=VALUE"):
+        parameters.check({"Size": "1"}, templates)
+    parameters.check({"Bucket": "b"}, templates)
+
+
 def test_what_is_given_of_parameter_store_is_what_a_template_reads(stack: Stack) -> None:
     cloudformation = stack.aws.client("cloudformation")
     name, plain = f"stored-{uuid.uuid4()}", yaml_parse(STORED)

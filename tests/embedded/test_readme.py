@@ -54,11 +54,12 @@ def _run(
 def test_the_demo_ends_well_and_goes_down(tmp_path_factory: pytest.TempPathFactory) -> None:
     paths = home(tmp_path_factory)
     environment = without_aws(ACTONCE_DIR=str(paths.home))
-    here = commands()[: commands().index("sam deploy --guided")]
+    deploy = next(one for one in commands() if one.startswith("sam deploy --guided"))
+    here = commands()[: commands().index(deploy)]
     assert here == [
         "make demo",
         'export PATH="$PWD/.venv/bin:$PATH"',
-        "actonce down",
+        "actonce down  # when you have seen enough",
         "sam build --parameter-overrides PythonRuntime=python3.13",
     ]
     try:
@@ -112,6 +113,7 @@ def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
         Aws(state.endpoint_url).client("cloudformation").delete_stack(StackName="readme")
     assert answer.returncode == 0, answer.stdout[-3000:] + answer.stderr
     assert "Successfully created/updated stack - readme" in answer.stdout
+    assert f'"PythonRuntime": "{PYTHON}"' in answer.stdout  # what the functions are built for
 
     answer = _run(send, environment, PROJECT)
     assert answer.returncode == 0, answer.stderr

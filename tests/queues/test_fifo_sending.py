@@ -87,4 +87,7 @@ def test_ids_that_sqs_does_not_take_are_hashed_and_a_line_without_one_is_not_sen
     queue: tuple[Any, str],
 ) -> None:
     odd = [("Zürich ⛵", 1), ("Z" * 200, 2), ("Z" * 201, 3)]
-    assert accepted(send(queue, *odd, ("", 4))) == [1, 2, 3]
+    ends = send(queue, *odd, ("", 4))
+    assert accepted(ends) == [1, 2, 3]
+    (not_sent,) = (end.reason for end in ends if isinstance(end, NotSent))
+    assert not_sent.startswith("There is no message group at 'practice' in the body")

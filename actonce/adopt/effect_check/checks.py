@@ -19,12 +19,14 @@ from actonce.adopt.effect_check.calls import (
     Answer,
     Caller,
     CallResult,
+    Event,
     Outcome,
     find_event,
     perform_event,
     read,
 )
 from actonce.adopt.effect_check.finding import Finding, Settings, Status
+from actonce.stack.message_ids import put_id
 from actonce_core.effect import MAX_EFFECT_BYTES
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
 from actonce_pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
@@ -115,10 +117,13 @@ class Trial:
         self, message_id: str, body: Any = None, kill: float | None = None, attempt: int = 1
     ) -> Answer:
         """Ask the effect to perform."""
-        asked = self.settings.body if body is None else body
-        return self.performed(
-            message_id, self.caller.call(perform_event(message_id, asked, attempt), kill), kill
-        )
+        event = self.event(message_id, self.settings.body if body is None else body, attempt)
+        return self.performed(message_id, self.caller.call(event, kill), kill)
+
+    def event(self, message_id: str, body: Any, attempt: int = 1) -> Event:
+        """The event of perform, with the id in the body, too, if the stack reads it there."""
+        body = put_id(body, self.settings.message_id_from, message_id)
+        return perform_event(message_id, body, attempt)
 
     def performed(self, message_id: str, raw: CallResult, kill: float | None = None) -> Answer:
         """Read the answer to performing."""
@@ -368,7 +373,7 @@ def _refused(trial: Trial, body: Any, said: Outcome, option: str) -> None:
 def _two_at_once(trial: Trial) -> None:
     """Two processes at work side by side do not disturb each other."""
     ids = [trial.new_id(f"beside-{number}") for number in range(SIDE_BY_SIDE)]
-    raws = trial.caller.at_once([perform_event(one, trial.settings.body) for one in ids])
+    raws = trial.caller.at_once([trial.event(one, trial.settings.body) for one in ids])
     for told in [trial.performed(one, raw) for one, raw in zip(ids, raws, strict=True)]:
         _agrees(trial, told)
 
@@ -434,7 +439,7 @@ def _slow_provider(trial: Trial) -> str:
     for is_killed in (True, False):  # what its provider does by itself, it does in both
         trial.caller.renew()  # none of its connections is there yet
         message_id = trial.new_id("slow")
-        raw = trial.caller.call(perform_event(message_id, body), slow=delay)
+        raw = trial.caller.call(trial.event(message_id, body), slow=delay)
         told, took = trial.performed(message_id, raw), raw.seconds
         if told.said is Outcome.PERFORMED:
             if took < delay:

@@ -45,6 +45,7 @@ class Settings:
         not_performed: a body for which it raises NotPerformed; None if that is not tried.
         slow: a body for which its provider answers later than it waits; None if there is none:
             then its connections are slow, if its process is Python.
+        message_id_from: where the stack reads a message's id, so that the bodies have it there.
     """
 
     body: Any
@@ -54,3 +55,4 @@ class Settings:
     rejected: Any = None
     not_performed: Any = None
     slow: Any = None
+    message_id_from: str = ""

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -241,6 +242,17 @@ def test_an_effect_that_is_right_keeps_all_under_ids_of_its_own(right: type[Good
     assert found.pop("performed-again") is Status.TOLD
     assert set(found.values()) == {Status.PASSED}
     assert all(one.startswith(EFFECT_CHECK_IDS) for one in caller.world.orders)
+
+
+def test_an_effect_may_take_its_id_from_the_body_where_the_stack_reads_it() -> None:
+    class ByBody(Good):
+        def perform(self, message_id: str, body: Any) -> Any:
+            if body.get("order", {}).get("id") != message_id:
+                raise ValueError
+            return Good.perform(self, message_id, body)
+
+    found = findings(ByBody, replace(SETTINGS, message_id_from="body:order.id"))
+    assert {one.status for one in found.values()} == {Status.PASSED, Status.TOLD}
 
 
 def test_what_cannot_be_tried_is_said_to_be_so() -> None:

@@ -1,0 +1,120 @@
+"""A Python function's layers on the embedded AWS, which MiniStack gives no custom runtime."""
+
+import io
+import json
+import sys
+import uuid
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
+
+from actonce.embedded import local_stack
+from actonce.stack.clients import Stack
+
+HERE = f"python{sys.version_info.major}.{sys.version_info.minor}"
+POWERTOOLS = (
+    "arn:aws:lambda:us-east-1:017000801446:layer:AWSLambdaPowertoolsPythonV3-python313-arm64:1"
+)
+HANDLER = """
+import importlib
+
+
+def handler(event, _context):
+    def word(name):
+        try:
+            return importlib.import_module(name).__name__
+        except ImportError:
+            return None
+
+    return [word(name) for name in event]
+"""
+
+
+def packed(files: dict[str, str]) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as package:
+        for name, text in files.items():
+            package.writestr(name, text)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize("place", ["python", f"python/lib/{HERE}/site-packages"])
+def test_a_function_in_python_has_what_its_layers_bring(place: str, stack: Stack) -> None:
+    client: Any = stack.lambda_
+    name = f"layered-{uuid.uuid4().hex}"
+
+    def layer(number: int) -> str:
+        content = {"ZipFile": packed({f"{place}/{name.replace('-', '_')}_{number}.py": ""})}
+        made = client.publish_layer_version(LayerName=f"{name}-{number}", Content=content)
+        return str(made["LayerVersionArn"])
+
+    modules = [f"{name.replace('-', '_')}_{number}" for number in (1, 2)]
+    for suffix, layers, expected in (
+        ("none", [], [None, None, None]),
+        ("own", [layer(1), layer(2)], [*modules, None]),
+        ("powertools", [POWERTOOLS], [None, None, "aws_lambda_powertools"]),
+    ):
+        client.create_function(
+            FunctionName=f"{name}-{suffix}",
+            Runtime=HERE,
+            Role="arn:aws:iam::000000000000:role/none",
+            Handler="shop.handler",
+            Timeout=20,
+            Code={"ZipFile": packed({"shop.py": HANDLER, "of": suffix})},
+            Layers=layers,
+        )
+        asked = json.dumps([*modules, "aws_lambda_powertools"])
+        answer = client.invoke(FunctionName=f"{name}-{suffix}", Payload=asked)
+        assert json.load(answer["Payload"]) == expected, suffix
+
+
+def test_a_layer_is_named_that_cannot_be_had(tmp_path: Path) -> None:
+    images = "arn:aws:lambda:${AWS::Region}:175033217214:layer:images:2"
+    function = {"Runtime": HERE, "Layers": [{"Ref": "Built"}, {"Fn::Sub": images}]}
+    template = {
+        "Globals": {"Function": {"Layers": [{"Ref": "Given"}, POWERTOOLS]}},
+        "Parameters": {"Given": {"Type": "String"}},
+        "Resources": {
+            "Built": {"Type": "AWS::Serverless::LayerVersion", "Properties": {}},
+            "Resize": {"Type": "AWS::Serverless::Function", "Properties": function},
+        },
+    }
+    built = tmp_path / "template.yaml"
+    built.write_text(yaml.safe_dump(template))
+    said: list[str] = []
+    given = images.replace("images", "given")
+    local_stack.rewrite(built, local_stack.Settings({"Given": given}, say=said.append))
+    assert said == [
+        f"Resize misses the layer {layer} on the embedded AWS, which has only those that a "
+        "template makes: put what it imports of it into its own package."
+        for layer in (given, images)
+    ]
+
+
+def test_sam_publishes_no_version_for_a_layer_that_its_description_does_not_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What docs/adopting.md says, by AWS's own translator."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+
+    def version(layer: str, **named: Any) -> Any:
+        function = {"Handler": "shop.handler", "Runtime": "python3.12", "CodeUri": "s3://shop/1"}
+        function |= {"Layers": [{"Ref": "Built"}], "AutoPublishAlias": "live", **named}
+        built = {"ContentUri": f"s3://shop/{layer}"}
+        resources = {
+            "Built": {"Type": "AWS::Serverless::LayerVersion", "Properties": built},
+            "Shop": {"Type": "AWS::Serverless::Function", "Properties": function},
+        }
+        template = {"Transform": "AWS::Serverless-2016-10-31", "Resources": resources}
+        made = Translator({}, Parser()).translate(template, {})["Resources"].items()
+        return [one for one in made if one[1]["Type"] == "AWS::Lambda::Version"]
+
+    named = {"AutoPublishAliasAllProperties": True}
+    assert version("one", **named) == version("two", **named)
+    named |= {"VersionDescription": {"Ref": "Built"}}
+    assert version("one", **named) != version("two", **named)
