@@ -103,7 +103,11 @@ def test_sam_publishes_no_version_for_a_layer_that_its_description_does_not_name
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
 
     def version(layer: str, **named: Any) -> Any:
-        function = {"Handler": "shop.handler", "Runtime": "python3.12", "CodeUri": "s3://shop/1"}
+        function: dict[str, Any] = {
+            "Handler": "shop.handler",
+            "Runtime": "python3.12",
+            "CodeUri": "s3://shop/1",
+        }
         function |= {"Layers": [{"Ref": "Built"}], "AutoPublishAlias": "live", **named}
         built = {"ContentUri": f"s3://shop/{layer}"}
         resources = {
@@ -114,7 +118,7 @@ def test_sam_publishes_no_version_for_a_layer_that_its_description_does_not_name
         made = Translator({}, Parser()).translate(template, {})["Resources"].items()
         return [one for one in made if one[1]["Type"] == "AWS::Lambda::Version"]
 
-    named = {"AutoPublishAliasAllProperties": True}
+    named: dict[str, Any] = {"AutoPublishAliasAllProperties": True}
     assert version("one", **named) == version("two", **named)
     named |= {"VersionDescription": {"Ref": "Built"}}
     assert version("one", **named) != version("two", **named)
