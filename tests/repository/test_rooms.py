@@ -32,8 +32,9 @@ PACKAGES = {
     "lab": PROJECT / "lab",
 }
 STARTER = {
-    *("backoff", "batch", "delivery", "events", "execution", "message", "reason", "records"),
-    *("result", "start", "strict_json", "unstarted"),
+    *("backoff", "batch", "delivery", "effect", "events", "execution", "first_attempt"),
+    *("invoked_effect", "message", "reason", "records", "result", "start", "strict_json"),
+    "unstarted",
 }
 """What the starter loads of `actonce_core`, on each cold start: a new name here is a decision."""
 
