@@ -135,8 +135,9 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
                 f"{id_from} (MessageIdFrom): send with actonce send."
             )
         if settings.own is not None and settings.file is None:
-            settings = replace(settings, own=replace(settings.own, message_id_from=id_from))
-            settings.own.check(reader)
+            own = replace(settings.own, message_id_from=id_from)
+            own.check(reader)
+            settings = replace(settings, own=own)
         source, planned = _traffic(settings, reader)
         record = SentRecord(paths.records, str(settings.file or "generated"), reader)
         with faults.around_functions(paths.faults, planned), settings.around(stack):

@@ -103,8 +103,8 @@ def test_sam_publishes_no_version_for_a_layer_that_its_description_does_not_name
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
 
     def version(layer: str, **named: Any) -> Any:
-        function = {"Handler": "shop.handler", "Runtime": "python3.12", "CodeUri": "s3://shop/1"}
-        function |= {"Layers": [{"Ref": "Built"}], "AutoPublishAlias": "live", **named}
+        code = {"Handler": "shop.handler", "Runtime": "python3.12", "CodeUri": "s3://shop/1"}
+        function = {**code, "Layers": [{"Ref": "Built"}], "AutoPublishAlias": "live", **named}
         built = {"ContentUri": f"s3://shop/{layer}"}
         resources = {
             "Built": {"Type": "AWS::Serverless::LayerVersion", "Properties": built},
@@ -114,7 +114,7 @@ def test_sam_publishes_no_version_for_a_layer_that_its_description_does_not_name
         made = Translator({}, Parser()).translate(template, {})["Resources"].items()
         return [one for one in made if one[1]["Type"] == "AWS::Lambda::Version"]
 
-    named = {"AutoPublishAliasAllProperties": True}
+    named: dict[str, Any] = {"AutoPublishAliasAllProperties": True}
     assert version("one", **named) == version("two", **named)
     named |= {"VersionDescription": {"Ref": "Built"}}
     assert version("one", **named) != version("two", **named)
