@@ -8,8 +8,9 @@ execution only for those with which something goes wrong.
 
 import functools
 import os
+import time
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
@@ -24,6 +25,9 @@ from actonce_core.records import error_name
 from actonce_core.start import Starter
 from actonce_core.unstarted import UnstartedQueue
 
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
+
 CLIENT_CONFIG = Config(
     connect_timeout=1,
     read_timeout=3,
@@ -33,8 +37,20 @@ CLIENT_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 4},
 )
 
+LONGEST_REST = 5.0
+"""Seconds between two batches after which first attempts use new connections. A frozen sandbox does
+not see that a connection ends, and a call on a dead one is not repeated: its outcome is unknown."""
+
 _invocation: list[Any] = [None]
 """Lambda's context of the invocation that runs."""
+_ended_at = [0.0]
+"""When the last one ended, by the monotonic clock."""
+
+
+@functools.cache
+def _lambda() -> "LambdaClient":
+    timeout = int(os.environ["EFFECT_TIMEOUT_SECONDS"])
+    return boto3.client("lambda", config=Config(**client_config(timeout)))
 
 
 def _first_attempt() -> FirstAttempt | None:
@@ -47,9 +63,8 @@ def _first_attempt() -> FirstAttempt | None:
     perform, find = os.environ["EFFECT_FUNCTION_ARN"], os.environ["FIND_FUNCTION_ARN"]
     timeout = int(os.environ["EFFECT_TIMEOUT_SECONDS"])
     starter, margin = os.environ["STARTER_TIMEOUT_SECONDS"], os.environ["STRAGGLER_MARGIN_SECONDS"]
-    lambda_ = boto3.client("lambda", config=Config(**client_config(timeout)))
     return FirstAttempt(
-        effect=InvokedEffect(lambda_, perform, find),
+        effect=InvokedEffect(_lambda(), perform, find),
         version={
             "perform": perform,
             "find": find,
@@ -97,8 +112,14 @@ def _batch() -> Batch:
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda's entry point."""
+    batch = _batch()
     _invocation[0] = context
-    return _batch().handle(event)
+    if _lambda.cache_info().currsize and time.monotonic() - _ended_at[0] > LONGEST_REST:
+        _lambda().close()
+    try:
+        return batch.handle(event)
+    finally:
+        _ended_at[0] = time.monotonic()
 
 
 if "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ:

@@ -142,7 +142,7 @@ def show(
     status = execution.status if execution is not None else None
     message = letter.message
     if message is None and execution is not None:
-        message = execution.input or None  # too large to be posted with the rest
+        message = execution.message or None  # too large to be posted with the rest
     story = read_story(
         stack, letter.message_id, own.effects(stack), log=False, unstarted=UnstartedScan()
     )

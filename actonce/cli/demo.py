@@ -216,7 +216,9 @@ def _show(
     if interruptions:
         row(interruptions.total(), "interruptions", _kinds(interruptions))
     table.add_section()
-    one = "execution" if strategy is Strategy.STEP_FUNCTIONS else "row"
+    one = "row" if "Strategy" in strategy.parameters else "execution"
+    if strategy is Strategy.ON_TROUBLE:
+        row(outcome.performed, "performed", "by the first attempt, without an execution")
     row(outcome.started, "started", f"{one}s, one per message id")
     row(outcome.suppressed, "suppressed", f"deliveries whose message had its {one}")
     row(sum(outcome.came_back.values()), "came back", _came_back(outcome))

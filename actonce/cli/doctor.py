@@ -70,12 +70,15 @@ def _show(examination: Examination) -> None:
     made = len(CHECKS) - len(examination.not_checked)
     found = len(examination.findings)
     told = f"{found} finding{'' if found == 1 else 's'}" if found else "nothing found"
+    if examination.start_executions == "on-trouble":
+        told += "; executions are started on trouble only"
     console.out.print(f"{examination.stack}: {made} of {len(CHECKS)} checks made, {told}.")
 
 
 def _as_json(examination: Examination) -> dict[str, object]:
     return {
         "stack": examination.stack,
+        "start_executions": examination.start_executions,
         "findings": [
             {"check": one.check, "hazard": one.hazard.value, "sentence": one.sentence}
             for one in examination.findings

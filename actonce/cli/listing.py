@@ -13,9 +13,11 @@ from actonce.messages.recent import (
     EXECUTION_STATUSES,
     MOST_ROWS,
     MOST_STATES,
+    ONLY_TROUBLE,
     ROW_STATUSES,
     Page,
     Recent,
+    is_of_trouble,
     page,
 )
 from actonce.messages.states import STATES
@@ -56,7 +58,8 @@ def list_(
 ) -> None:
     """List recent messages, the newest first.
 
-    It lists those that have an execution, or a row of a lease. Every command takes the ID. STATE is
+    It lists those that have an execution, or a row of a lease; where executions are started on
+    trouble only, no message that the first attempt performed. Every command takes the ID. STATE is
     ActOnce's word for how the message stands, STATUS is that of AWS, or of the row.
     actonce dead-letters list shows what waits for a decision, actonce unstarted list what could not
     be started.
@@ -86,9 +89,12 @@ def list_(
                 "messages": [one.as_json() for one in found.messages],
                 "more": found.cursor is not None,
                 "read_in_part": found.read_in_part,
+                "only_trouble": is_of_trouble(stack),
             }
         )
     else:
+        if is_of_trouble(stack):
+            console.err.print(ONLY_TROUBLE)
         _show(found, is_of_rows=stack.ledger_table is not None, is_narrowed=bool(since or wanted))
 
 

@@ -125,7 +125,7 @@ def show(
         shown = []
         for entry in found:
             first = firsts.get(entry.message_id or "")
-            started = None if first is None or isinstance(first, str) else first.input
+            started = None if first is None or isinstance(first, str) else first.message
             whole = {"attributes": entry.attributes, "body": entry.queued.body, "started": started}
             shown.append(entry.as_json() | whole)
         console.print_json({"unstarted": shown, "in_flight_elsewhere": queue.in_flight_elsewhere})

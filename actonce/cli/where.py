@@ -55,7 +55,7 @@ def where(
     tables.print_rows(("Time", "Where", "What", "More"), rows)
     console.out.print()
     print_summary(summary)
-    if summary.state == WAITING and story.row is None:  # of a row the advice says it
+    if summary.state == WAITING and story.execution is not None:  # of a row the advice says it
         command = f"actonce dead-letters show{stack.options} {message_argument(story)}"
         console.say(f"To decide, look at its dead letter: {command}")
 

@@ -29,6 +29,7 @@ class SentMessage:
 class Outcome:
     """Counts; `distinct` counts message ids, among the messages that have one.
 
+    `performed`: deliveries that needed no execution, because the first attempt performed.
     `came_back`: deliveries that SQS makes again, because they were neither started nor suppressed
     nor refused, by why. `out_of_order`: effects that came after that of a message which was sent
     later in the same group; None if the queue promises no order.
@@ -38,6 +39,7 @@ class Outcome:
     distinct: int
     deliveries: int
     started: int
+    performed: int
     suppressed: int
     came_back: dict[str, int]
     refused: dict[str, int]
@@ -89,6 +91,7 @@ def judge(
         distinct=len({message.message_id for message in sent} - {None}),
         deliveries=len(records.deliveries),
         started=len(records.executions),
+        performed=ends["performed"],
         suppressed=ends["suppressed"],
         came_back=dict(sorted(_came_back(records).items())),
         refused=dict(sorted(Counter(reason for _, reason in records.refused).items())),

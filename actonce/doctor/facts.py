@@ -237,6 +237,13 @@ class Facts:
         return int(self.parameters.get(parameter, "0") or "0")
 
     @property
+    def start_executions(self) -> str:
+        """When: `always`, `on-trouble`, or behind a lock `never`."""
+        return (
+            self.parameters.get("StartExecutions", "always") if self.starts_executions else "never"
+        )
+
+    @property
     def starts_executions(self) -> bool:
         """Whether Step Functions stands in front of the effect."""
         return self.parameters.get("Strategy", "step-functions") == "step-functions"

@@ -52,11 +52,15 @@ class NotChecked:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """A stack's findings, the worst first, and what could not be checked."""
+    """A stack's findings, the worst first, and what could not be checked.
+
+    `start_executions`: see `Facts`.
+    """
 
     stack: str
     findings: tuple[Finding, ...]
     not_checked: tuple[NotChecked, ...]
+    start_executions: str
 
     @property
     def exit_status(self) -> int:
@@ -90,7 +94,7 @@ def examine(facts: Facts) -> Examination:
         except CannotCheck as cannot:
             not_checked.append(NotChecked(name, str(cannot)))
     findings.sort(key=lambda one: list(Hazard).index(one.hazard))
-    return Examination(facts.stack, tuple(findings), tuple(not_checked))
+    return Examination(facts.stack, tuple(findings), tuple(not_checked), facts.start_executions)
 
 
 def effect_time_out(facts: Facts) -> Findings:
@@ -160,16 +164,19 @@ def _called(facts: Facts) -> list[Function]:
 
 
 def consumer_time_out(facts: Facts) -> Findings:
-    """The consumer ends no later than its lease assumes."""
-    if facts.starts_executions:
+    """Who performs effects itself ends no later than is assumed of it."""
+    if facts.start_executions == "always":
         return
     consumer = existing(facts.starter)
     if consumer is None:
         return
-    told = int((readable(consumer.variables) or {}).get("FUNCTION_TIMEOUT_SECONDS", "0"))
+    name, others = "FUNCTION_TIMEOUT_SECONDS", "others take its messages over"
+    if facts.starts_executions:
+        name, others = "STARTER_TIMEOUT_SECONDS", "executions look up what it began"
+    told = int((readable(consumer.variables) or {}).get(name, "0"))
     if told and consumer.timeout > told:
         yield _twice(
-            f"{consumer.name} may run {consumer.timeout} s, and others take its messages over as "
+            f"{consumer.name} may run {consumer.timeout} s, and {others} as "
             f"if it ended after {told}. Deploy the stack again: somebody changed the function."
         )
 

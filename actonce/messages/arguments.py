@@ -16,8 +16,9 @@ def command(story: Story, words: str) -> str:
 
 def message_argument(story: Story) -> str:
     """The message as an argument that can be copied into a shell."""
-    # Of a row nothing is found by the name of an execution.
-    return as_argument(story.message_id, story.execution_name, may_be_name=story.row is None)
+    # Of a row alone nothing is found by the name of an execution.
+    may_be_name = story.row is None or story.execution is not None
+    return as_argument(story.message_id, story.execution_name, may_be_name=may_be_name)
 
 
 def command_to_decide(options: str, letter: DeadLetter, decision: str, note: str = "") -> str:

@@ -43,6 +43,11 @@ class Facts:
     failures_here: Sequence[Step]
 
     @property
+    def row(self) -> Record | None:
+        """Its row with a status, where no execution tells more."""
+        return None if self.story.execution else self.story.row
+
+    @property
     def effects_unread(self) -> bool:
         """Whether its effects could not be read."""
         return "effects" in self.story.unread

@@ -53,6 +53,11 @@ class Execution:
         outcome = self.output.get("outcome")
         return None if outcome is None else str(outcome)
 
+    @property
+    def message(self) -> dict[str, Any]:
+        """What the function gets of the input: not what a first attempt left there."""
+        return {name: self.input[name] for name in ("body", "message_id") if name in self.input}
+
     def as_json(self) -> dict[str, Any]:
         """For machines; without the message. `effect` is what the effect said of itself."""
         return {

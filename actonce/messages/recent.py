@@ -41,6 +41,12 @@ MOST_KEPT: Final = 5_000
 MOST_LOOKED_AT: Final = 20_000
 """Most executions that are listed for a page."""
 
+ONLY_TROUBLE: Final = (
+    "This stack starts executions on trouble only, and these are the messages that have one. "
+    "actonce where finds any other by its id."
+)
+"""What to say of a list, where `is_of_trouble`."""
+
 _NO_PLACE: Final = "This is no place in the list, or no longer: begin with its first page."
 
 Between = tuple[datetime | None, datetime | None]
@@ -101,6 +107,11 @@ class Page:
     cursor: str | None
     looked_at: int
     read_in_part: bool = False
+
+
+def is_of_trouble(stack: Stack) -> bool:
+    """Whether the list lacks what a first attempt performed: rows are too many to be read."""
+    return stack.start_executions == "on-trouble"
 
 
 class EndedMessages:

@@ -19,8 +19,15 @@ from actonce.messages.history import (
     has_no_find_function,
     short_cause,
 )
-from actonce.messages.states import PERFORM_EFFECT, PROVE_NOTHING_HAPPENED, STATES, StateName
-from actonce.messages.story import Record, Story
+from actonce.messages.states import (
+    PERFORM_EFFECT,
+    PROVE_NOTHING_HAPPENED,
+    STATES,
+    StateName,
+    is_handed_on,
+    is_held,
+)
+from actonce.messages.story import Record, Story, is_of_first_attempt
 from actonce.messages.unstarted import RECEIVED_TOO_OFTEN
 from actonce.queues.scan import held_by_another
 from actonce.terminal.error_names import error_label
@@ -76,12 +83,12 @@ def _running(facts: Facts) -> str:
 
 
 def _at_work(facts: Facts) -> str:
-    row = facts.story.row
+    row = facts.row
     return "An attempt is under way." if row is None else _last_attempt(facts, row)
 
 
 def _retrying(facts: Facts) -> str:
-    row, failures, here = facts.story.row, facts.failures, facts.failures_here
+    row, failures, here = facts.row, facts.failures, facts.failures_here
     if row is not None:
         return _last_attempt(facts, row)
     performing = [step for step in failures if step.state == PERFORM_EFFECT]
@@ -109,14 +116,29 @@ def _last_attempt(facts: Facts, row: Record) -> str:
     )
     if any(entry.reason == RECEIVED_TOO_OFTEN for entry in facts.story.unstarted):
         then = "SQS gave it up: nobody takes it up again until it is sent back from UnstartedQueue."
-    elif "attempt_id" not in row:
-        then = "SQS brings the message back for another."
+    elif is_handed_on(row):
+        then = "The message was left to an execution, and SQS brings it back to have that started."
+    elif not is_held(row):
+        nothing = "Nothing happened at the last one. " if "stage" in row else ""
+        then = f"{nothing}SQS brings the message back for another."
     else:
         at = f"; its last sign of life was at {_at(row['updated'])}" if "updated" in row else ""
         then = f"The last one has not said how it ended{at}."
         if "lock_seconds" in row:
             then += f" Another may take it over after {row['lock_seconds']} s without one."
+        elif is_of_first_attempt(row):
+            then += (
+                " If it died, SQS brings the message back while the queue keeps it, and an "
+                "execution waits until that attempt can act no more, then looks the effect up."
+            )
     return f"{began} {then}"
+
+
+def _performed(facts: Facts) -> str:
+    row = facts.row
+    if row is None or not is_of_first_attempt(row):
+        return "An attempt performed it."
+    return f"Attempt {row.get('consumption_count', 1)} performed it at {_at(row['updated'])}."
 
 
 def _waiting(facts: Facts) -> str:
@@ -163,7 +185,7 @@ SENTENCES: Final[Mapping[StateName, Callable[[Facts], str]]] = {
     "at_work": _at_work,
     "retrying": _retrying,
     "waiting_for_decision": _waiting,
-    "performed": lambda _: "An attempt performed it.",
+    "performed": _performed,
     "found": lambda _: "An attempt ended without a clear answer, and the look-up found its effect.",
     "resolved": lambda it: f"{_decider(it)} resolved it by hand{_note(it)}.",
     "rejected": lambda it: f"{_decider(it)} rejected it{_note(it)}.",

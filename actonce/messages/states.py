@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from actonce.messages.history import TELL_DEAD_LETTER, TELL_DECISION, Step
 from actonce.messages.story import Story
+from actonce_core.first_attempt import RELEASED, STARTED
 from actonce_core.histories.stays import DecisionWait
 
 StateName = Literal[
@@ -121,16 +122,19 @@ def state_of(story: Story) -> StateName:
         return state_of_running(story.steps, story.dead_letters)
     if execution is not None:
         return state_of_execution(execution.status, execution.outcome)
-    if story.row is not None:
+    if story.row is not None and not is_handed_on(story.row):
         return state_of_row(story.row)
     if "execution" in story.unread or "row" in story.unread or may_have_run(story):
         return "not_known"
+    if story.row is not None:
+        return "retrying"
     return "not_started" if story.is_known else "not_seen"
 
 
 def may_have_run(story: Story) -> bool:
     """Of a message without an execution: whether there may have been one."""
-    began = any(line["end"] in ("started", "suppressed") for line in story.deliveries)
+    ends = ("started", "suppressed", "performed")
+    began = any(line["end"] in ends for line in story.deliveries)
     return began or bool(story.effects) or story.may_be_forgotten
 
 
@@ -145,11 +149,21 @@ def state_of_running(steps: Sequence[Step], waits: Sequence[DecisionWait]) -> St
 
 
 def state_of_row(row: Mapping[str, Any]) -> StateName:
-    """The state of a message by its row of the lease."""
+    """The state of a message by its row, of a lease or of a first attempt."""
     if row["status"] == "COMPLETE":
         return _OF_OUTCOME.get(str(row.get("outcome")), "ended")
-    is_first = "attempt_id" in row and int(row.get("consumption_count", 1)) <= 1
+    is_first = is_held(row) and int(row.get("consumption_count", 1)) <= 1
     return "at_work" if is_first else "retrying"
+
+
+def is_held(row: Mapping[str, Any]) -> bool:
+    """Of a row in progress: whether an attempt may be under way."""
+    return "attempt_id" in row and row.get("stage") != RELEASED
+
+
+def is_handed_on(row: Mapping[str, Any]) -> bool:
+    """Whether the message of a row was left to an execution."""
+    return row["status"] != "COMPLETE" and row.get("stage") == STARTED
 
 
 def state_of_execution(status: str, outcome: str | None = None) -> StateName:

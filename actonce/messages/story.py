@@ -25,6 +25,7 @@ from actonce.stack.message_ids import message_reader
 from actonce.terminal.error_names import error_label
 from actonce.terminal.errors import Failed
 from actonce_core.execution import execution_name
+from actonce_core.first_attempt import FIRST_ATTEMPT
 from actonce_core.histories.events import Event
 from actonce_core.histories.reading import read_events
 from actonce_core.histories.stays import DecisionWait, decision_waits
@@ -83,7 +84,7 @@ class Story:
     Attributes:
         lines: of the starter's log.
         fingerprint: `fingerprint`, `first_seen` and `memory` of the row that the starter wrote.
-        row: of the lease, on a stack that has one.
+        row: what a lease, or a starter that attempts itself, wrote of an attempt.
         effects: `OwnEffect.as_json` of each; none where a team does
             not say where its effects are: then only the execution or the row tells.
         unstarted_scan: its entries in UnstartedQueue, as far as that was read.
@@ -180,10 +181,20 @@ class Story:
         if self.row is not None:
             at = datetime.fromisoformat(self.row["updated"])
             outcome = f" ({self.row['outcome']})" if "outcome" in self.row else ""
-            attempts = f"{self.row['consumption_count']} attempts"
+            stage = f", {self.row['stage']}" if "stage" in self.row and not outcome else ""
+            number, where = self.row.get("consumption_count", 1), "Ledger"
+            attempts = f"{number} attempts"
+            if is_of_first_attempt(self.row):
+                attempts, where = f"attempt {number}", "Fingerprints"
             more = ", ".join(filter(None, [attempts, self.row.get("note")]))
-            entries.append(TimelineEntry(at, "Ledger", f"{self.row['status']}{outcome}", more))
+            what = f"{self.row['status']}{outcome}{stage}"
+            entries.append(TimelineEntry(at, where, what, more))
         return sorted(entries, key=lambda entry: entry.at)
+
+
+def is_of_first_attempt(row: Mapping[str, Any]) -> bool:
+    """Whether a starter wrote the row that makes the first attempt itself."""
+    return str(row.get("memory", "")).endswith(FIRST_ATTEMPT)
 
 
 def read_story(
@@ -224,8 +235,8 @@ def read_story(
         waiting = begun("unstarted", lambda: _unstarted(stack, message_id, unstarted))
         events = begun("history", lambda: _events(stack, arn))
     row = known() or {}
-    # A lease writes a status, and the starter does not.
-    names = () if "status" in row else ("fingerprint", "first_seen", "memory")
+    # A lease writes no `first_seen`, and only a starter that attempts a status.
+    names = ("fingerprint", "first_seen", "memory") if "first_seen" in row else ()
     fingerprint = {name: row[name] for name in names if name in row} or None
     story = Story(
         message_id=message_id,
@@ -316,8 +327,8 @@ def _may_be_forgotten(stack: Stack, fingerprint: Record | None, now: datetime) -
     """See `Story`."""
     if fingerprint is None:
         return False
-    memory = fingerprint.get("memory")
-    if stack.ledger_table is not None or memory not in (None, stack.state_machine):
+    memory = str(fingerprint.get("memory", "")).removesuffix(FIRST_ATTEMPT)
+    if stack.ledger_table is not None or memory not in ("", stack.state_machine):
         return True
     return now - datetime.fromisoformat(fingerprint["first_seen"]) > SURELY_REMEMBERED
 

@@ -188,7 +188,7 @@ def find_first_execution(stack: Stack, message_id: str) -> Execution | str:
         execution = find_execution(stack, execution_name(message_id))
     except ClientError as error:
         return f"What came first could not be read: {error}"
-    return execution or "Step Functions no longer has the first execution to compare it with."
+    return execution or "Step Functions has no execution of what came first to compare it with."
 
 
 def list_unstarted(

@@ -88,6 +88,7 @@ class Status:
         embedded_at: the address of the embedded AWS; None: the stack is on AWS.
         version: of the release that it was deployed from; None: the stack does not say.
         strategy: the parameter Strategy; None: the stack does not say.
+        start_executions: the parameter StartExecutions, likewise.
         executions: None: there are none, or they could not be seen.
         alarms: those that are on; None: they could not be seen, or have no data yet.
         audited: of the last audit's summary `from` and `to` (the days that it judged),
@@ -110,6 +111,7 @@ class Status:
     embedded_at: str | None = None
     version: str | None = None
     strategy: str | None = None
+    start_executions: str | None = None
     executions: Executions | None = None
     alarms: tuple[Alarm, ...] | None = None
     audited: Mapping[str, Any] | None = None
@@ -136,6 +138,12 @@ class Status:
             return "person"
         is_failing = self.oldest_failed_seconds is not None
         return "provider" if is_failing or (counts and counts.retrying.count) else None
+
+    @property
+    def told_strategy(self) -> str | None:
+        """The strategy, and whether executions are started on trouble only."""
+        is_rare = self.start_executions == "on-trouble"
+        return f"{self.strategy}, executions on trouble only" if is_rare else self.strategy
 
     @property
     def is_seen_whole(self) -> bool:
@@ -229,6 +237,7 @@ def status(
         embedded_at=stack.aws.endpoint_url,
         version=stack.version,
         strategy=stack.outputs.get("Strategy"),
+        start_executions=stack.start_executions,
         pause=pause.result(),
         event_source_mappings=tuple(mappings.result() or ()),
         queues={name: depth.result() for name, depth in depths.items()},

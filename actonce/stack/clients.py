@@ -244,6 +244,8 @@ class Stack:
     starter_function = _Read(lambda stack: stack.outputs["StarterFunctionName"])
     """The function that the queue feeds: StarterFunction or ConsumerFunction."""
     starter_log_group = _Read(lambda stack: stack.outputs["StarterLogGroupName"])
+    start_executions = _Read(lambda stack: stack.outputs.get("StartExecutions"))
+    """`always`, `on-trouble`, or None: the stack does not say, and starts one of each message."""
     version = _Read(lambda stack: stack.outputs.get("ActOnceVersion"))
     """Of the release that it was deployed from; None for a release before this output."""
 

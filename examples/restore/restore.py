@@ -35,8 +35,8 @@ def executions(machine):
 
 
 def put(row):
-    """Put a row where there is none, or one of a later date."""
-    seen, later = ("version", "=") if "version" in row else ("first_seen", ">")  # a lock's, or not
+    """Put a row where there is none, or one of a later date; an attempt's only over itself."""
+    seen, later = ("updated", "=") if "updated" in row else ("first_seen", ">")
     with contextlib.suppress(dynamodb.exceptions.ConditionalCheckFailedException):
         dynamodb.put_item(
             TableName=given.get("FINGERPRINTS_TABLE") or given["LEDGER_TABLE"],
@@ -54,7 +54,7 @@ def put_new(message_id, fingerprint, first_seen, memory):
 
 for row in rows(restored):
     if row.get("status") == "IN_PROGRESS":  # it may have been acted on since
-        row["outcome_unknown"] = True
+        row.update({"stage": "started"} if "stage" in row else {"outcome_unknown": True})
     put(row)
 if machine := given.get("STATE_MACHINE_ARN"):
     for one in executions(machine):

@@ -142,7 +142,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def _count(results: Sequence[HandledOrFailed], now: datetime) -> None:
-    """Started, Suppressed, Refused and Failed per stack; Refused also by reason.
+    """Started, Performed, Suppressed, Refused and Failed per stack; Refused also by reason.
 
     Where something failed, also OldestFailedAge, in seconds since it was sent: SQS's own age metric
     ignores a message that a standard queue has delivered three times.

@@ -26,9 +26,9 @@ def delivery_record(
     """One line of the stream, never with the body.
 
     Returns:
-        `stream`, `version`, `at`, `end` (started, suppressed, refused or failed), `reason` and
-        `detail` (refused), `error` (failed: the exception's type and AWS's error code),
-        `message_id`, `fingerprint` and `execution_name` where known, `sqs_message_id`,
+        `stream`, `version`, `at`, `end` (started, performed, suppressed, refused or failed),
+        `reason` and `detail` (refused), `error` (failed: the exception's type and AWS's error
+        code), `message_id`, `fingerprint` and `execution_name` where known, `sqs_message_id`,
         `receive_count`, `sent_at`, `first_received_at`. Times are ISO 8601, UTC, milliseconds.
     """
 

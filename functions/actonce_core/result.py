@@ -12,12 +12,14 @@ class Start(StrEnum):
     """What happened to a message that was not refused."""
 
     STARTED = "started"
+    PERFORMED = "performed"
+    """By the first attempt, without an execution."""
     SUPPRESSED = "suppressed"
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """A handled delivery: started, suppressed, or refused and handed on.
+    """A handled delivery: started, performed, suppressed, or refused and handed on.
 
     `letter`: the dead letter that a consumer behind a lock posted.
     """

@@ -244,7 +244,7 @@ class Starter:
             first.on_trouble(message, error)
         else:
             self._complete(row, effect)
-            return Start.STARTED
+            return Start.PERFORMED
         return self._go_on(row, message, row, now)
 
     def _go_on(self, known: Item, message: Message, row: Item, now: datetime) -> Start | Refusal:

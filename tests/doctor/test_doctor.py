@@ -94,6 +94,9 @@ OFF = replace(OURS, state="Disabled")
 LEASE = said(Strategy="lease")
 CONSUMER = replace(STARTER, variables={"FUNCTION_TIMEOUT_SECONDS": "30"})
 
+ON_TROUBLE = said(StartExecutions="on-trouble")
+ATTEMPTS = replace(STARTER, variables={"STARTER_TIMEOUT_SECONDS": "30"})
+
 HURRIED = {"is_embedded": True, "starter": replace(STARTER, timeout=16)}
 
 UNREADABLE = Unreadable("GetIt was answered AccessDenied: no")
@@ -122,6 +125,9 @@ FACTS: dict[str, dict[str, Any]] = {
         "effect": replace(EFFECT, not_retained=UNREADABLE)
     },
     "a consumer that runs longer": LEASE | {"starter": replace(CONSUMER, timeout=60)},
+    "a starter that attempts": ON_TROUBLE | {"starter": ATTEMPTS},
+    "one that runs longer": ON_TROUBLE | {"starter": replace(ATTEMPTS, timeout=31)},
+    "one that runs longer, and only starts": {"starter": replace(ATTEMPTS, timeout=31)},
     "another consumer": {"feeds": (OURS, OTHER)},
     "failures not reported": {"feeds": (replace(OURS, reports_failures=False),)},
     "a filter": {"feeds": (replace(OURS, filters=True),)},
@@ -228,4 +234,4 @@ def test_what_is_found_of_facts_is_as_reviewed(snapshot: Snapshot) -> None:
 
 
 def test_the_starters_time_out_on_aws_is_the_templates() -> None:
-    assert load()["Resources"]["StarterFunction"]["Properties"]["Timeout"] == STARTER_SECONDS
+    assert load()["Parameters"]["StarterTimeoutSeconds"]["Default"] == STARTER_SECONDS

@@ -76,14 +76,12 @@ def test_a_function_in_python_has_what_its_layers_bring(place: str, stack: Stack
 def test_a_layer_is_named_that_cannot_be_had(tmp_path: Path) -> None:
     images = "arn:aws:lambda:${AWS::Region}:175033217214:layer:images:2"
     function = {"Runtime": HERE, "Layers": [{"Ref": "Built"}, {"Fn::Sub": images}]}
-    some = {"Runtime": HERE, "Layers": {"Fn::If": ["Traced", [{"Ref": "Built"}], []]}}
     template = {
         "Globals": {"Function": {"Layers": [{"Ref": "Given"}, POWERTOOLS]}},
         "Parameters": {"Given": {"Type": "String"}},
         "Resources": {
             "Built": {"Type": "AWS::Serverless::LayerVersion", "Properties": {}},
             "Resize": {"Type": "AWS::Serverless::Function", "Properties": function},
-            "Nested": {"Type": "AWS::Lambda::Function", "Properties": some},
         },
     }
     built = tmp_path / "template.yaml"
@@ -105,8 +103,12 @@ def test_sam_publishes_no_version_for_a_layer_that_its_description_does_not_name
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
 
     def version(layer: str, **named: Any) -> Any:
-        code = {"Handler": "shop.handler", "Runtime": "python3.12", "CodeUri": "s3://shop/1"}
-        function = {**code, "Layers": [{"Ref": "Built"}], "AutoPublishAlias": "live", **named}
+        function: dict[str, Any] = {
+            "Handler": "shop.handler",
+            "Runtime": "python3.12",
+            "CodeUri": "s3://shop/1",
+        }
+        function |= {"Layers": [{"Ref": "Built"}], "AutoPublishAlias": "live", **named}
         built = {"ContentUri": f"s3://shop/{layer}"}
         resources = {
             "Built": {"Type": "AWS::Serverless::LayerVersion", "Properties": built},

@@ -60,7 +60,7 @@ class Recording:
     @property
     def prefix(self) -> str:
         """Of the ids of this deployment's messages."""
-        return self.deployment.partition(",")[0].replace(" ", "-")
+        return self.deployment.replace(",", "").replace(" ", "-")
 
     @contextmanager
     def path(self, name: str) -> Iterator[None]:
@@ -85,8 +85,8 @@ class Recording:
         folder, prefix = self.paths.faults, self.prefix
         planned = {
             f"{prefix}-unheard": {"perform": ["after:Lambda.Unknown"]},
-            f"{prefix}-rejected": {"perform": ["before:Rejected"]},
-            f"{prefix}-waits": {"perform": ["before:Rejected"]},
+            f"{prefix}-rejected": {"perform": ["before:Rejected"] * 2},
+            f"{prefix}-waits": {"perform": ["before:Rejected"] * 2},
         }
         with faults.around_functions(folder, planned):
             with self.path("a message"):
@@ -209,6 +209,10 @@ def test_the_calls_are_as_recorded(
         made.deploy("lease, their function", Strategy="lease", **theirs)
         made.walk()
         made.deploy("their function and queue", RequestsQueueName="orders", **theirs)
+        made.walk()
+        made.deploy("first attempts", StartExecutions="on-trouble")
+        made.walk()
+        made.deploy("first attempts, their function", StartExecutions="on-trouble", **theirs)
         made.walk()
         calls |= made.calls
     snapshot("calls.txt", recorded_calls.written(calls))

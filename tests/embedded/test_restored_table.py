@@ -90,7 +90,7 @@ class Restoring:
 
     def ends(self, message_id: str) -> list[str]:
         """What became of each delivery so far, as their log lines say."""
-        ends = ("started", "suppressed", "refused")
+        ends = ("started", "performed", "suppressed", "refused")
         lines = read_story(self.stack, message_id).lines
         return [line.get("reason") or line["end"] for line in lines if line["end"] in ends]
 
@@ -111,12 +111,13 @@ class Restoring:
         for message_id in message_ids:
             self.send(message_id)
         for message_id in message_ids:
-            self.wait_for(message_id, "started")
+            first = "started" if self.stack.start_executions == "always" else "performed"
+            self.wait_for(message_id, "started" if self.stack.ledger_table else first)
             wait_until(functools.partial(self.is_done, message_id))
             assert self.effects(message_id) == 1
 
     def is_done(self, message_id: str) -> bool:
-        if self.stack.ledger_table:
+        if self.stack.ledger_table or self.stack.start_executions == "on-trouble":
             return bool(self.row(message_id)["status"] == {"S": "COMPLETE"})
         arn = self.stack.execution_arn(message_id)
         answer = self.stack.stepfunctions.describe_execution(executionArn=arn)
@@ -257,3 +258,37 @@ def test_a_ledger_acts_twice_until_rows_are_back(restoring: Restoring) -> None:
     it.run("python examples/restore/restore.py")
     for message_id in ("5", "1000", "0.5"):
         assert it.row(message_id)["fingerprint"] == {"S": "restored"}
+
+
+@pytest.mark.parametrize("restoring", [{"StartExecutions": "on-trouble"}], indirect=True)
+def test_first_attempts_are_made_again_until_rows_are_back(restoring: Restoring) -> None:
+    it = restoring
+    it.acted_on("kept", "begun")
+    it.restore()
+    # As it was before the attempt that performed, when nothing had happened.
+    row = it.row("begun")
+    row = {name: row[name] for name in row if name not in ("outcome", "effect")}
+    it.put(row | {"status": {"S": "IN_PROGRESS"}, "stage": {"S": "released"}}, "restored")
+    it.acted_on("since", "since-unmended")
+    was = it.row("kept")
+    it.lose("kept", "since", "since-unmended")
+
+    it.send("since-unmended")
+    it.wait_for("since-unmended", "performed", "performed")
+    assert it.effects("since-unmended") == 2
+
+    it.lose("begun")
+    it.put_back()
+
+    assert it.row("kept") == was
+    assert it.row("begun")["stage"] == {"S": "started"}
+    for name in ("kept", "begun", "since"):
+        it.send(name)
+    it.wait_for("begun", "performed", "started")
+    it.wait_for("kept", "performed", "suppressed")
+    it.wait_for("since", "performed", "conflict")
+    arn = it.stack.execution_arn("begun")
+    describe = it.stack.stepfunctions.describe_execution
+    wait_until(lambda: describe(executionArn=arn)["status"] == "SUCCEEDED")
+    assert json.loads(describe(executionArn=arn)["output"])["outcome"] == "found"
+    assert [it.effects(name) for name in ("kept", "begun", "since")] == [1, 1, 1]

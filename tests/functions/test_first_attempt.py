@@ -138,7 +138,7 @@ IN_TROUBLE = {
 def test_a_good_message_is_performed_once_and_starts_no_execution(stack: Stack) -> None:
     seen: list[dict[str, Any]] = []
     stack.effect.does = lambda: seen.append(stack.row()) or {"order": "\ud800"}  # type: ignore[func-returns-value]
-    assert stack.take() is Start.STARTED
+    assert stack.take() is Start.PERFORMED
     message = MessageReader().read(delivery(REQUEST))
     assert isinstance(message, Message)
     begun = {
@@ -203,7 +203,7 @@ def test_what_was_not_performed_goes_back_and_is_begun_anew_with_what_is_deploye
     assert stack.take(REQUEST | {"practice": "other"}) is Reason.CONFLICT
     stack.version = VERSION | {"perform": "arn:effect:4"}
     stack.machine = "arn:another"
-    assert stack.take(after=400 * DAYS) is Start.STARTED
+    assert stack.take(after=400 * DAYS) is Start.PERFORMED
     row = stack.row()
     assert row["memory"] == {"S": "arn:another#first-attempt"}
     assert row["first_seen"] == {"S": "2027-03-07T09:30:00.000Z"}
@@ -231,7 +231,7 @@ def test_an_attempt_that_ended_without_a_word_is_gone_on_with_by_what_it_stored(
     getattr(stack, end)()
     stack.first, stack.version = first, VERSION | {"timeout": 1, "margin": 1}
     anew = first and end == "release"
-    assert stack.take() is Start.STARTED
+    assert stack.take() is (Start.PERFORMED if anew else Start.STARTED)
     assert stack.inputs() == ([] if anew else [IN_TROUBLE])
     assert stack.stage() == (("COMPLETE", "begun") if anew else ("IN_PROGRESS", "started"))
     assert len(stack.effect.asked) == anew
@@ -296,7 +296,7 @@ def test_whoever_meets_an_attempt_at_work_starts_and_the_effect_is_still_recorde
 ) -> None:
     other = Stack(stack.aws, "other")
     stack.effect.does = lambda: {"by": str(other.take())}
-    assert stack.take() is Start.STARTED
+    assert stack.take() is Start.PERFORMED
     assert other.effect.asked == []
     assert stack.inputs() == [IN_TROUBLE]
     assert stack.stage() == ("COMPLETE", "started")
@@ -338,7 +338,7 @@ def test_a_write_that_the_sdk_repeats_is_its_own_only_while_it_is_begun(
         return put(**request)
 
     with mock.patch.object(stack.aws.dynamodb, "put_item", side_effect=repeat) as writes:
-        assert stack.take() is Start.STARTED
+        assert stack.take() is (Start.STARTED if is_met else Start.PERFORMED)
     assert [one["attempt"] for one in stack.effect.asked] == ([] if is_met else [begins])
     assert other.effect.asked == []
     assert len(stack.inputs()) == is_met
@@ -375,7 +375,7 @@ def test_an_attempt_that_could_not_end_is_not_begun(stack: Stack) -> None:
         stack.take()
     assert (stack.row(), stack.effect.asked) == ({}, [])
     stack.seconds_left = 25.0
-    assert stack.take() is Start.STARTED
+    assert stack.take() is Start.PERFORMED
 
 
 def test_a_message_whose_execution_could_not_be_started_is_not_begun(stack: Stack) -> None:
@@ -389,7 +389,7 @@ def test_a_message_whose_execution_could_not_be_started_is_not_begun(stack: Stac
     stack.first = False
     assert stack.take(longer | {"message_id": "m-2"}) is Start.STARTED
     stack.first = True
-    assert stack.take(filled) is Start.STARTED
+    assert stack.take(filled) is Start.PERFORMED
     assert len(stack.effect.asked) == 1
 
 

@@ -144,6 +144,10 @@ REJECTED: dict[str, Any] = {"status": "FAILED", "error": "RejectedByOperator"}
 ROW = {"status": "COMPLETE", "outcome": "performed", "effect": json.dumps(CARD)}
 LETTER = ROW | {"outcome": "dead_letter"}
 HELD = {"status": "IN_PROGRESS", "attempt_id": "a", "updated": "2026-01-28T09:30:00Z"}
+BEGUN = HELD | {"memory": "arn#first-attempt", "stage": "begun", "consumption_count": 1}
+RELEASED = BEGUN | {"stage": "released"}
+HANDED_ON = BEGUN | {"stage": "started", "consumption_count": 2}
+ACTED = BEGUN | ROW
 RUNS: dict[str, Any] = {"status": "RUNNING"}
 ONE = [effect()]
 
@@ -222,6 +226,29 @@ STORIES = {
     "row held again": story(row=HELD | {"consumption_count": 2, "lock_seconds": 9}),
     "row free": story(row={"status": "IN_PROGRESS"}),
     "row given up": story(row=HELD, in_unstarted_queue=entry("received_too_often")),
+    # Of a first attempt, which has no execution. Nobody has to act on one that is not done: SQS
+    # brings its message back, but for what it gave up.
+    "acted on": story(row=ACTED, ends=("performed", "suppressed")),
+    "acted on at the second": story(row=ACTED | {"consumption_count": 2}, effects=ONE),
+    "acted on, without an effect": story(row=ACTED, effects=[]),
+    "acted on, its description removed": story(row={k: ACTED[k] for k in ACTED if k != "effect"}),
+    "acted on, its row lost": story(ends=("performed",)),
+    "begun": story(row=BEGUN, ends=()),
+    "begun, no effect": story(row=BEGUN, ends=(), effects=[]),
+    "begun, with an effect": story(row=BEGUN, ends=(), effects=ONE),
+    "begun again": story(row=BEGUN | {"consumption_count": 2}, ends=("failed",)),
+    "begun, of no stage": story(row={k: BEGUN[k] for k in BEGUN if k != "stage"}, ends=()),
+    "begun, execution unread": story(row=BEGUN, unread=("execution",)),
+    "begun, given up": story(row=BEGUN, in_unstarted_queue=entry("received_too_often")),
+    "released": story(row=RELEASED, ends=("failed",)),
+    "released, no effect": story(row=RELEASED, ends=("failed",), effects=[]),
+    "handed on, not started yet": story(row=HANDED_ON, ends=("failed",)),
+    "handed on, forgotten": replace(story(row=HANDED_ON, ends=()), may_be_forgotten=True),
+    "handed on, execution unread": story(row=HANDED_ON, ends=(), unread=("execution",)),
+    "handed on, performs": story(**RUNS, row=HANDED_ON, steps=(STARTED, IN_PERFORM)),
+    "handed on, looks up": story(**RUNS, row=HANDED_ON, steps=(STARTED, IN_AWAIT, IN_FIND)),
+    "handed on, waits": waits("rejected", row=HANDED_ON),
+    "handed on, found": story(**FOUND, row=HANDED_ON),
     # Not started. What Step Functions may have forgotten is not told as not started: a log or a
     # table remembers it, or its row is older than what Step Functions remembers.
     "refused": story(ends=("refused",)),
@@ -314,6 +341,13 @@ def test_how_each_stands_and_what_to_do_is_told_as_reviewed(snapshot: Snapshot) 
     snapshot("stories.txt", "".join(lines))
 
 
+def test_nobody_has_to_act_on_a_first_attempt_that_sqs_brings_back() -> None:
+    for row in (BEGUN, RELEASED):
+        for effects in (None, [], ONE):
+            told = summarize(story(row=row, ends=("failed",), effects=effects))
+            assert (told.advice, told.advised) == (None, None)
+
+
 def test_every_state_has_a_sentence_and_every_rule_gives_the_advice_of_a_story() -> None:
     found = [gather_facts(told) for told in STORIES.values()]
     assert SENTENCES.keys() == STATES.keys() == {facts.state for facts in found}
@@ -376,6 +410,8 @@ def test_an_id_is_told_as_it_is_typed(message_id: str, argument: str) -> None:
     # Behind a lock an id is told whatever it looks like, for its row has no name.
     if message_id.startswith("sha256-"):
         assert message_argument(replace(story(row=ROW), message_id=message_id)) == message_id
+        both = replace(story(**RUNS, row=HANDED_ON), message_id=message_id)
+        assert message_argument(both) == both.execution_name
 
 
 # --------------------------------------------------------------------------- read
@@ -413,6 +449,39 @@ def test_a_row_tells_whether_its_execution_may_be_forgotten(
     memory = memory or machine.state_machine
     put_fingerprint(machine, "request-2", first_seen=first_seen, memory=memory)
     assert read_story(machine, "request-2").may_be_forgotten == may_be_forgotten
+
+
+@pytest.mark.parametrize(
+    ("days", "stage", "state"),
+    [(1, "started", "retrying"), (40, "started", "not_known"), (400, "begun", "at_work")],
+)
+def test_of_a_first_attempt_that_was_handed_on_the_execution_may_be_forgotten(
+    machine: Stack, days: int, stage: str, state: str
+) -> None:
+    first_seen = timestamp(datetime.now(UTC) - timedelta(days=days))
+    memory = f"{machine.state_machine}#first-attempt"
+    row = {"status": "IN_PROGRESS", "stage": stage, "attempt_id": "a", "updated": first_seen}
+    put_fingerprint(machine, "request-2", first_seen=first_seen, memory=memory, **row)
+    told = read_story(machine, "request-2")
+    assert summarize(told).state == state
+    assert [one.event_type for one in told.timeline()] == ["first seen", f"IN_PROGRESS, {stage}"]
+
+
+def test_a_first_attempt_of_another_machine_is_told_by_its_row(machine: Stack) -> None:
+    """Sent first long ago, and again now: its row says for ever that it is done."""
+    old = {"first_seen": "2025-01-31T09:30:00Z", "updated": "2025-01-31T09:30:01Z"}
+    row = {"status": "COMPLETE", "outcome": "performed", "memory": "arn:old#first-attempt"}
+    put_fingerprint(machine, "request-2", **row, **old, effect='"\\u001b[2J\\u202e"')
+    told = summarize(read_story(machine, "request-2"))
+    assert (told.state, told.advice) == ("performed", None)
+    assert "\x1b" not in told.sentence
+
+
+def test_of_an_input_the_message_is_told_and_not_what_a_first_attempt_left_there() -> None:
+    message = {"body": "b", "message_id": "m-1"}
+    left = message | {"redrives": -1, "version": {"perform": "arn", "margin": 60}}
+    execution = Execution("arn", "m-1", "RUNNING", NOW, None, None, None, left, {})
+    assert execution.message == message
 
 
 @pytest.mark.parametrize("booked_at", [{"S": "yesterday"}, {"N": "1"}, {"S": "2026-01-31T09:30"}])

@@ -303,3 +303,13 @@ def test_what_is_shown_and_warned_of_is_as_reviewed(
         shown = ended.out.replace(version(), "VERSION") + ended.err
         lines += [f"# {name}\n\n", *(f"    {one}".rstrip() + "\n" for one in shown.splitlines())]
     snapshot("status.txt", "".join(lines))
+
+
+def test_it_says_that_executions_are_started_on_trouble_only(
+    stack: Stack, actonce: Actonce
+) -> None:
+    stack = with_outputs(stack, Strategy="step-functions", StartExecutions="on-trouble")
+    told = status(stack, NOW)
+    assert told.told_strategy == "step-functions, executions on trouble only"
+    assert told.as_json()["start_executions"] == "on-trouble"
+    assert str(told.told_strategy) in actonce("status", stack=stack).out

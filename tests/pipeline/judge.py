@@ -16,12 +16,16 @@ def judge(  # noqa: C901 - one verdict after the other
         now: the end of the last day that is over.
     """
 
+    history = [*history, *map(_of_first_attempt, filter(_is_performed, history))]
+
     def of(stream: str) -> list[dict[str, Any]]:
         return [record for name, record in history if name == stream]
 
     effects = {record["appointment_id"] for record in of("effects")}
-    accepted = [one for one in of("deliveries") if one["end"] in {"started", "suppressed"}]
-    started = [one for one in accepted if one["end"] == "started"]
+    accepted = [
+        one for one in of("deliveries") if one["end"] in {"started", "suppressed", "performed"}
+    ]
+    started = [one for one in accepted if one["end"] != "suppressed"]
     refused = [one["reason"] for one in of("deliveries") if one["end"] == "refused"]
     failed = [one for one in of("deliveries") if one["end"] == "failed"]
     runs = sorted(of("executions"), key=lambda one: (one["at"], closing(one)))
@@ -64,6 +68,15 @@ def judge(  # noqa: C901 - one verdict after the other
     if resolved:
         return "resolved", True
     return ("refused", True) if only_refused else ("in_flight", not gone)
+
+
+def _is_performed(record: Record) -> bool:
+    return record[0] == "deliveries" and record[1]["end"] == "performed"
+
+
+def _of_first_attempt(record: Record) -> Record:
+    """What an execution would have told."""
+    return "executions", record[1] | {"status": "SUCCEEDED", "outcome": "performed"}
 
 
 def _contradicts(

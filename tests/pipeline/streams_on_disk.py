@@ -155,7 +155,7 @@ ENDS = (
 KINDS = (
     sent("", ""),
     *(delivery("", "", end, None, fingerprint)
-      for end in ("started", "suppressed", "failed") for fingerprint in FINGERPRINTS),
+      for end in ("started", "suppressed", "performed", "failed") for fingerprint in FINGERPRINTS),
     *(delivery("", "", "refused", one) for one in ("conflict", "too_large", "too_old_to_tell")),
     *(execution("", "", *end) for end in ENDS),
     *(effect("", "", one) for one in ("appointment-1", "appointment-2")),

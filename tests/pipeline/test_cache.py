@@ -243,16 +243,20 @@ def cached(spark: SparkSession, root: Path, **asked: Any) -> Cache:
 
 
 def test_two_that_cache_the_same_days_at_once_spoil_nothing(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = records(tmp_path)
     with ThreadPoolExecutor() as threads:
         both = list(threads.map(lambda _: cached(spark, root, from_raw=True), range(2)))
+    told = [sorted(one.rows().collect()) for one in both]
+    monkeypatch.setattr(cache, "_ABANDONED_MS", -1)
     after = cached(spark, root)
     assert after.again == {}
-    told = [sorted(one.rows().collect()) for one in (*both, after)]
-    assert told[0] == told[1] == told[2]
+    assert told[0] == told[1] == sorted(after.rows().collect())
     assert len(told[0]) == sum(one.counts.rows for one in after.days.values()) == 11
+    parts = {path.name for path in tmp_path.rglob("part-*")}
+    assert parts == {Path(row).name for day in after.days.values() for row in day.rows}
+    assert {path.name for path in tmp_path.rglob(".part-*")} == {f".{name}.crc" for name in parts}
 
 
 def test_rows_that_are_not_where_they_were_written_are_not_believed(

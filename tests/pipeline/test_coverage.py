@@ -81,6 +81,9 @@ CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
     "asked for by none": (WHOLE, NOW, [Code.EFFECT], ("contradiction", True)),
     "suppressed alone": (WHOLE, NOW, [Code.SUPPRESSED], ("in_flight", True)),
     "suppressed, its execution long ago": (LONG, NOW, [Code.SUPPRESSED], ("in_flight", False)),
+    "suppressed, perhaps a first attempt's": (
+        replace(LONG, first_attempts=True), NOW, [Code.SUPPRESSED], ("in_flight", True)
+    ),
     "a row's letter": (ROWS, NOW, [Code.ROW_DEAD_LETTER], ("awaiting_decision", True)),
     "no row": (ROWS, NOW, [STARTED], ("lost", True)),
     "no row at an earlier moment": (ROWS, THEN, [STARTED], ("in_flight", False)),

@@ -385,3 +385,13 @@ def test_contents_and_effects_are_told_apart_by_each_of_their_characters() -> No
         rows(line_of(*effect("m", at(1), name)), "effects")[0]["identity"] for name in "aab"
     ]
     assert of_effects[0] == of_effects[1] != of_effects[2]
+
+
+def test_a_first_attempt_that_performed_says_what_an_execution_would() -> None:
+    told = rows(line_of(*delivery("m", at(1), "performed")), "deliveries")
+    codes = [one["code"] for one in told]
+    assert codes == [Code.STARTED, Code.CLOSED_PERFORMED]
+    assert [one["identity"] is None for one in told] == [False, True]
+    assert {(one["message_id"], one["at"], one["description"]) for one in told} == {
+        ("m", told[0]["at"], "performed")
+    }

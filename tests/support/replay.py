@@ -21,6 +21,7 @@ from actonce.queues import scan
 from actonce.queues.depth import PAUSED_SINCE
 from actonce.stack.clients import Stack
 from actonce.stack.stack_files import version
+from actonce_core.first_attempt import FIRST_ATTEMPT
 from tests.support import queues, stacks
 
 CHANGING = (
@@ -110,11 +111,20 @@ class Replay:
     def put(self, queue: str, body: str) -> None:
         self.base.sqs.send_message(QueueUrl=self.queue(queue), MessageBody=body)
 
-    def first_seen(self, message_id: str, at: str = "2026-01-31T09:30:00.000Z") -> None:
+    def first_attempt(self, message_id: str, stage: str = "begun", **more: str) -> None:
+        """The row of a message whose starter makes the first attempt itself."""
+        assert self.stack is not None
+        more = {"status": "IN_PROGRESS", "stage": stage, "attempt_id": "a-1", **more}
+        more["memory"] = f"{self.stack.state_machine}{FIRST_ATTEMPT}"
+        self.first_seen(message_id, updated="2026-01-31T09:30:01.000Z", **more)
+
+    def first_seen(
+        self, message_id: str, at: str = "2026-01-31T09:30:00.000Z", **more: str
+    ) -> None:
         """The row of a message in the Fingerprints table."""
         row = {"message_id": message_id, "fingerprint": "f", "first_seen": at}
         row |= {"memory": self.stack.state_machine} if self.stack else {}
-        item: Any = {name: {"S": value} for name, value in row.items()}
+        item: Any = {name: {"S": value} for name, value in (row | more).items()}
         self.base.dynamodb.put_item(TableName=stacks.TABLE, Item=item)
 
     def starts(self, message_id: str, body: str = "a body") -> None:

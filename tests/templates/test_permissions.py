@@ -50,6 +50,7 @@ _AUDITED = (
     "templates/audit.yaml",
 )
 _WITH_KEY = {"KmsKeyArn": KEY}
+_ON_TROUBLE = {"StartExecutions": "on-trouble"}
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,14 @@ DEPLOYMENTS = {
         "their function and queue",
         ("template.yaml", "templates/alarms.yaml"),
         _THEIRS | {"RequestsQueueName": "orders"},
+    ),
+    "first attempts": Deployment(
+        "first attempts", ("template.yaml", "templates/alarms.yaml"), _ON_TROUBLE
+    ),
+    "first attempts, their function, a key": Deployment(
+        "first attempts, their function",
+        ("template.yaml", "templates/alarms.yaml"),
+        _ON_TROUBLE | _THEIRS | _WITH_KEY,
     ),
     "lease": Deployment("lease", ("templates/locks.yaml",), {}),
     "lease, their function, a key": Deployment(

@@ -43,12 +43,9 @@ _OF_THE_AUDIT = (
 )
 _OF_OTHERS = (
     "functions/requirements.txt",  # what is nested is not built
-    # the example, and the contract that it is written with
-    "functions/appointments.py",
-    "functions/actonce_core/effect.py",
+    "functions/appointments.py",  # the example
     # the lease
     "functions/consumer.py",
-    "functions/actonce_core/invoked_effect.py",
     "functions/actonce_core/locking/",
 )
 

@@ -8,7 +8,13 @@ from actonce.console.context import Context
 from actonce.console.responses import ViewRequest, page, redirect
 from actonce.console.templating import address
 from actonce.console.views.dead_letters import VIEW
-from actonce.messages.recent import EXECUTION_STATUSES, ROW_STATUSES, whole_day
+from actonce.messages.recent import (
+    EXECUTION_STATUSES,
+    ONLY_TROUBLE,
+    ROW_STATUSES,
+    is_of_trouble,
+    whole_day,
+)
 from actonce.messages.recent import page as page_of
 from actonce.messages.states import WAITING
 from actonce.terminal.days import day_named
@@ -44,6 +50,7 @@ def list_(context: Context, request: ViewRequest) -> Response:
             letter.message_id if context.has_rows else letter.execution_name: letter
             for letter in letters
         },
+        only_trouble=ONLY_TROUBLE if is_of_trouble(context.stack) else None,
         waiting=WAITING,
         status=status,
         day=day,

@@ -73,7 +73,8 @@ class DayCounts:
         quarantined: how many such lines.
         effects: how many rows are effects.
         of_others: how many are items, or lines, of other writers where effects are kept.
-        performed: how many say of the day that an execution performed the effect.
+        performed: how many say of the day that an execution, or a first attempt, performed.
+        first_attempts: how many first attempts performed.
         seen_at: the latest time (ms) of a delivery, an execution or a row; None: there is none.
         newest_at: the latest of all.
         unknown_ids: records under a name that may stand for an id: `events.with_known_ids`.
@@ -85,6 +86,7 @@ class DayCounts:
     effects: int = 0
     of_others: int = 0
     performed: int = 0
+    first_attempts: int = 0
     seen_at: int | None = None
     newest_at: int | None = None
     unknown_ids: int = 0
@@ -251,18 +253,16 @@ class Cache:
 
         What this version cannot read of a day that has expired stays for one that can.
         """
-        if was is None:
-            self.again[day] = "nothing was cached of it"
-        elif has_expired and is_all_there_is(was, sources, there):
+        if was and has_expired and is_all_there_is(was, sources, there):
             self.days[day] = was
-        elif not sources:
+        elif was and not sources:
             if not has_expired:
                 self.gone[day] = was
         elif self.from_raw:
             self.again[day] = "everything is read from the records"
         elif why := why_read(was, sources, there, self._version):
             self.again[day] = why
-        else:
+        elif was:
             self.days[day] = was
 
     def _read(
@@ -316,10 +316,16 @@ class Cache:
 
     def _clean(self, below: Sequence[ListedFile], known: Mapping[date, Manifest]) -> None:
         """Delete what an audit wrote and no manifest names, once nobody can be at work on it."""
-        named = {f"{day}{_MANIFEST}" for day in known}.union(*(one.rows for one in known.values()))
+        kept = {f"{day}{_MANIFEST}" for day in known}
+        kept |= {part.rpartition("/")[0] for was in known.values() for part in was.rows}
+        oldest = now_ms() - _ABANDONED_MS
         for file in below:
-            is_audits = RESULTS.fullmatch(f"{CACHE}/{file.below}")
-            if is_audits and file.below not in named and file.modified < now_ms() - _ABANDONED_MS:
+            is_kept = kept & {file.below, file.below.rpartition("/")[0]}
+            if (
+                file.modified < oldest
+                and not is_kept
+                and RESULTS.fullmatch(f"{CACHE}/{file.below}")
+            ):
                 place(self.spark, self._folder).delete(file.below)
 
     def close(self, days: Iterable[date]) -> None:
@@ -391,6 +397,9 @@ def write_rows(rows: DataFrame, folder: str, day: date) -> DayCounts:
         "effects": F.count_if(code == Code.EFFECT),
         "of_others": F.count_if(code == Code.OF_ANOTHER),
         "performed": F.count_if(performed),
+        "first_attempts": F.count_if(
+            (code == Code.CLOSED_PERFORMED) & (F.col("stream") == "deliveries")
+        ),
         "seen_at": F.max(F.when(code.isin(*DELIVERED, *codes_of("executions")), at)),
         "newest_at": F.max(at),
         "unknown_ids": F.count_if(may_stand_for_id()),
@@ -402,10 +411,8 @@ def write_rows(rows: DataFrame, folder: str, day: date) -> DayCounts:
     seen = Observation()
     observed = rows.observe(seen, *(one.alias(name) for name, one in (numbers | ends).items()))
     parquet_writer(observed, rows.schema, _NO_DICTIONARY).parquet(folder)
-    found = seen.get
-    if (
-        not numbers.keys() | ends.keys() <= found.keys()
-    ):  # as a lost connection to a server leaves it
+    found = seen.get  # of which a connection to a server that is lost leaves nothing
+    if not numbers.keys() | ends.keys() <= found.keys():
         raise CannotAudit(f"Spark did not say what it wrote below {folder}: audit again.")
     sources = dict.fromkeys(found[name] for name in ends if found[name])
     return DayCounts(**{name: found[name] for name in numbers}, sources=list(sources))

@@ -210,13 +210,18 @@ def message_rows(
     listing: Listing,
     horizon: Horizon,
     unread: Mapping[str, frozenset[date]] | None = None,
+    *,
+    first_attempts: bool = False,
 ) -> DataFrame:
     """The whole judgement as one plan with one shuffle: records in, a row per message id out.
 
     Args:
         unread: the days of each stream on which something could not be read.
+        first_attempts: see `Coverage`.
     """
-    coverage = Coverage.of(listing, unread or {}, by_executions=request.by_executions)
+    coverage = Coverage.of(
+        listing, unread or {}, first_attempts=first_attempts, by_executions=request.by_executions
+    )
     numbers = per_message(narrow(rows, request.days), request.days)
     return judged(numbers, coverage, horizon, request.grace_ms)
 
@@ -281,7 +286,12 @@ class _Audit:
     def _judge(self) -> tuple[DataFrame, dict[str, Any]]:
         """The messages as they were written, and what was observed of all on the way."""
         judgement = message_rows(
-            self._rows_to_judge(), self.request, self.listing, self.horizon, self.bad.days
+            self._rows_to_judge(),
+            self.request,
+            self.listing,
+            self.horizon,
+            self.bad.days,
+            first_attempts=any(one.counts.first_attempts for one in self.cache.days.values()),
         )
         whole = self.request.days is None
         in_range = F.lit(True) if whole else F.col("day").between(*self.span)

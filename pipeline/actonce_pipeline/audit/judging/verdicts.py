@@ -13,9 +13,11 @@ execution is seen, and the newest file was written more than the grace period af
 Files that are older than their own records vouch for no silence. A running execution is in flight,
 however old. That a delivery was suppressed proves an execution, of before the records began.
 
+The delivery of a first attempt that performed says that, too, as an execution would.
+
 The row of a lease stands in its execution's place, and says how its message stands *now*. One in
-progress is `lost` when SQS can hold its message no more, after 14 days; as of an
-earlier moment nothing tells whether there was one, so that a message without is not judged.
+progress is `lost` when SQS can hold its message no more, after 14 days; as of an earlier moment
+nothing tells whether there was one, so that a message without is not judged.
 
 An `effect_check` has effects and no record else, and its days' deliveries and executions were all
 read: so no producer hides a second effect by an id, for whatever SQS delivered has a record.
@@ -75,6 +77,7 @@ class Coverage:
         began: the first day of each stream.
         rows: there are rows of a lease.
         by_executions: where no stream tells the effects, an execution's word is taken for one.
+        first_attempts: there were some, and the starter knows for ever what they performed.
     """
 
     since: date
@@ -85,10 +88,16 @@ class Coverage:
     began: Mapping[str, date]
     rows: bool
     by_executions: bool
+    first_attempts: bool = False
 
     @classmethod
     def of(
-        cls, listing: Listing, unread: Mapping[str, frozenset[date]], *, by_executions: bool
+        cls,
+        listing: Listing,
+        unread: Mapping[str, frozenset[date]],
+        *,
+        by_executions: bool,
+        first_attempts: bool = False,
     ) -> Self:
         """From the files, and the days of each stream on which something could not be read.
 
@@ -110,6 +119,7 @@ class Coverage:
             {name: min(have) for name, have in of_stream.items() if have},
             bool(listing.days_of("rows")),
             by_executions,
+            first_attempts,
         )
 
     def has(self, stream: str) -> Column:
@@ -394,9 +404,11 @@ def _absences(coverage: Coverage, horizon: Horizon, grace_ms: int) -> dict[str, 
     vouched = F.when(closed, tells_end).otherwise(tells_silence)
     # Nobody's message: no producer's, and none that SQS delivered.
     by_hand = col("said_failed") & col("no_request")
-    # An execution of before the records began, but of no more than its name lives.
+    # An execution of before the records began, but of no more than its name lives; what a first
+    # attempt performed is suppressed for ever.
     began = F.lit(coverage.began.get("executions", coverage.until))
     named_since = F.datediff("first_day", began) > NAMES_LIVE_DAYS
+    named_since &= F.lit(not coverage.first_attempts)
     return {
         "gone": ~ended & col("settled") & (closed | silent | abandoned),
         "witnessed": saw_effects & coverage.saw("seen_until", "executions") & vouched & ~by_hand,

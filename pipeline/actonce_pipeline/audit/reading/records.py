@@ -38,6 +38,8 @@ from actonce_pipeline.audit.reading.streams import (
 )
 
 _QUARANTINED: Final = int(Code.QUARANTINED)
+_CLOSED_PERFORMED: Final = int(Code.CLOSED_PERFORMED)
+_PERFORMED: Final = "performed"
 
 
 _GZIP: Final = b"\x1f\x8b"
@@ -106,6 +108,9 @@ def rows_of(
                     row = _unread(path, number, str(problem))
                 if row is not None:
                     yield row
+                    if row.description == _PERFORMED and row.stream == "deliveries":
+                        # A first attempt's end stands for what an execution says of its own.
+                        yield row._replace(code=_CLOSED_PERFORMED, identity=None)
 
 
 def rows_of_line(
@@ -160,6 +165,7 @@ _FORMS: Final = {
         ("end", "reason"),
         {
             ("started",): int(Code.STARTED),
+            (_PERFORMED,): int(Code.STARTED),  # and what `rows_of` adds
             ("suppressed",): int(Code.SUPPRESSED),
             ("failed",): int(Code.FAILED),
             **{("refused", reason): code for reason, code in REFUSED.items()},
