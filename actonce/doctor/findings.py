@@ -354,10 +354,11 @@ def redrive(facts: Facts) -> Findings:
     if requests is None:
         return
     if requests.retention < _KEPT_LONGEST:
-        days = requests.retention / _DAY
+        hours = requests.retention / 3600
+        kept = f"{hours / 24:.3g} days" if hours >= 24 else f"{hours:.3g} hours"
         yield _Found(
             Hazard.LOST if requests.retention < _DAY else Hazard.NONE,
-            f"{requests.name} drops what was not taken within {days:.3g} days. Set its retention "
+            f"{requests.name} drops what was not taken within {kept}. Set its retention "
             "to 14 days, so that an outage or a pause has time.",
         )
     if not requests.dead_letter_target:

@@ -82,10 +82,11 @@ def rewrite(built: Path, settings: Settings) -> Path:
         if resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in properties:
             del resources[name]
         elif resource["Type"] in _FUNCTIONS and not nesting.is_actonce(template):
-            everyones = template.get("Globals", {}).get("Function", {})
-            layers = [*everyones.get("Layers", []), *properties.get("Layers", [])]
-            own = everyones | properties | {"Layers": layers}
-            _say_what_differs(name, own, values, settings)
+            is_sams = resource["Type"] == "AWS::Serverless::Function"
+            everyones = template.get("Globals", {}).get("Function", {}) if is_sams else {}
+            named = [owner.get("Layers") for owner in (everyones, properties)]
+            layers = [one for several in named if isinstance(several, list) for one in several]
+            _say_what_differs(name, everyones | properties | {"Layers": layers}, values, settings)
         elif resource["Type"] in nesting.PLACES:
             place = nesting.PLACES[resource["Type"]]
             _rewrite_nested(built, properties, place, values, settings)

@@ -76,12 +76,14 @@ def test_a_function_in_python_has_what_its_layers_bring(place: str, stack: Stack
 def test_a_layer_is_named_that_cannot_be_had(tmp_path: Path) -> None:
     images = "arn:aws:lambda:${AWS::Region}:175033217214:layer:images:2"
     function = {"Runtime": HERE, "Layers": [{"Ref": "Built"}, {"Fn::Sub": images}]}
+    some = {"Runtime": HERE, "Layers": {"Fn::If": ["Traced", [{"Ref": "Built"}], []]}}
     template = {
         "Globals": {"Function": {"Layers": [{"Ref": "Given"}, POWERTOOLS]}},
         "Parameters": {"Given": {"Type": "String"}},
         "Resources": {
             "Built": {"Type": "AWS::Serverless::LayerVersion", "Properties": {}},
             "Resize": {"Type": "AWS::Serverless::Function", "Properties": function},
+            "Plain": {"Type": "AWS::Lambda::Function", "Properties": some},
         },
     }
     built = tmp_path / "template.yaml"
