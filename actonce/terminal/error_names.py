@@ -13,6 +13,7 @@ WORDS: Mapping[str, str] = {
     "LockLost": "another attempt took it over",
     "OutOfTime": "out of time",
     "StillInProgress": "another attempt is at work",
+    "TooLittleTime": "its turn came too late in the batch",
     "_CannotFind": "it could not be looked up",
     "_RoundsUsedUp": "rounds used up",
 }

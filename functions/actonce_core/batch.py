@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce_core.backoff import START_BACKOFF_GROWTH, redelivery_delay
 from actonce_core.delivery import Delivery
+from actonce_core.first_attempt import TooLittleTime
 from actonce_core.message import Refusal
 from actonce_core.records import delivery_record, error_name, log_line
 from actonce_core.result import DeliveryResult
@@ -55,7 +56,7 @@ class Batch:
         handle_delivery: handles one delivery.
         sqs: a client.
         requests_queue_url: the queue that the deliveries come from.
-        growth: see `redelivery_delay`.
+        growth: see `redelivery_delay`; of what had too little time `START_BACKOFF_GROWTH`.
         chance: a number from 0 to 1.
         put_events: receives all results but the failures; what it raises is logged.
     """
@@ -92,7 +93,7 @@ class Batch:
             self._threads = _threads()
             raise
         results = [result for group_results in by_group for result in group_results]
-        failed = [delivery for delivery, result in results if isinstance(result, Exception)]
+        failed = [(one, error) for one, error in results if isinstance(error, Exception)]
         if failed:
             self._bring_back_soon(failed)
         _count(results, datetime.now(UTC))
@@ -100,15 +101,16 @@ class Batch:
             self._put_events([(one, end) for one, end in results if not isinstance(end, Exception)])
         except Exception as error:  # noqa: BLE001 - whatever it is, the batch is done
             logger.error("events not put", extra={"error": error_name(error)})
-        return {"batchItemFailures": [{"itemIdentifier": one.sqs_message_id} for one in failed]}
+        return {"batchItemFailures": [{"itemIdentifier": one.sqs_message_id} for one, _ in failed]}
 
     def _handle_in_order(self, group: Sequence[Delivery]) -> list[HandledOrFailed]:
         results: list[HandledOrFailed] = []
-        has_failed = False
+        untried: Exception | None = None  # why, from here on
         for delivery in group:
-            result = HeldBack() if has_failed else self._handle(delivery)
-            has_failed = isinstance(result, Exception)
-            write = logger.error if has_failed else logger.info
+            result = untried or self._handle(delivery)
+            if isinstance(result, Exception):
+                untried = result if isinstance(result, TooLittleTime) else HeldBack()
+            write = logger.info if untried is None else logger.error
             write("delivery", extra=delivery_record(delivery, result, datetime.now(UTC)))
             results.append((delivery, result))
         return results
@@ -119,8 +121,12 @@ class Batch:
         except Exception as error:  # noqa: BLE001 - whatever it is, the delivery is not deleted
             return error
 
-    def _bring_back_soon(self, failed: Sequence[Delivery]) -> None:
-        """If this call fails, they come back when their visibility timeout is over."""
+    def _bring_back_soon(self, failed: Sequence[tuple[Delivery, Exception]]) -> None:
+        """If this call fails, they come back when their visibility timeout is over.
+
+        Whoever had too little time has failed at nothing: it would wait for minutes each time that
+        a batch ended before its turn.
+        """
         with contextlib.suppress(ClientError, BotoCoreError):
             self._sqs.change_message_visibility_batch(
                 QueueUrl=self._requests_queue_url,
@@ -129,10 +135,16 @@ class Batch:
                         "Id": str(number),
                         "ReceiptHandle": one.receipt_handle,
                         "VisibilityTimeout": math.ceil(
-                            redelivery_delay(one.receive_count, self._chance(), self._growth)
+                            redelivery_delay(
+                                one.receive_count,
+                                self._chance(),
+                                START_BACKOFF_GROWTH
+                                if isinstance(error, TooLittleTime)
+                                else self._growth,
+                            )
                         ),
                     }
-                    for number, one in enumerate(failed)
+                    for number, (one, error) in enumerate(failed)
                 ],
             )
 

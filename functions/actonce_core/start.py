@@ -266,10 +266,14 @@ class Starter:
             self._replace(newer, newer | done)
 
     def _replace(self, known: Item, row: Item) -> Item | None:
-        """Write a row in place of the known one, or return the row if it is another by now."""
+        """Write a row in place of the known one, or return the row if it is another by now.
+
+        Also in place of none: what is known here must not be lost with a row that somebody deleted.
+        """
         return self._put(
             row | {"updated": {"S": timestamp(self.clock())}},
-            "#status = :in_progress AND #stage = :stage AND attempt_id = :attempt_id",
+            "attribute_not_exists(message_id)"
+            " OR (#status = :in_progress AND #stage = :stage AND attempt_id = :attempt_id)",
             ExpressionAttributeNames={"#status": "status", "#stage": "stage"},
             ExpressionAttributeValues={
                 ":in_progress": {"S": "IN_PROGRESS"},
@@ -291,9 +295,7 @@ class Starter:
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
-            there: Item = error.response.get("Item", {})  # type: ignore[assignment]
-            if not there:
-                raise RuntimeError("The message's row is gone.") from error
+            there: Item = error.response["Item"]  # type: ignore[typeddict-item]
             return there
         return None
 

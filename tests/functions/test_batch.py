@@ -19,6 +19,7 @@ from actonce_core.backoff import (
 )
 from actonce_core.batch import Batch
 from actonce_core.delivery import Delivery
+from actonce_core.first_attempt import TooLittleTime
 from actonce_core.result import DeliveryResult, Start
 from tests.support.deliveries import sqs_record
 
@@ -188,3 +189,23 @@ def test_what_fails_again_waits_longer_by_the_growth_of_its_batch(growth: float)
     failed = record(1, ApproximateReceiveCount="5")
     Batch(failing(1), sqs, "url", growth=growth, chance=lambda: 1.0).handle({"Records": [failed]})  # type: ignore[arg-type]
     assert sqs.calls == [{"handle-1": math.ceil(redelivery_delay(5, 1.0, growth))}]
+
+
+def test_a_group_that_had_too_little_time_comes_back_soon_however_often_it_waited_its_turn() -> (
+    None
+):
+    """Slow effects leave the last of ten for the tenth batch, which is nobody's failure."""
+
+    def handle(delivery: Delivery) -> DeliveryResult:
+        if delivery.sqs_message_id == "1":
+            raise TooLittleTime
+        return DONE
+
+    sqs, often = Sqs(), {"ApproximateReceiveCount": "9"}
+    records = [fifo(0, "g"), fifo(1, "g"), fifo(2, "g"), fifo(3, "of its own")]
+    for one in records:
+        one["attributes"] |= often
+    batch_ = Batch(handle, sqs, "url", growth=EFFECT_BACKOFF_GROWTH, chance=lambda: 1.0)  # type: ignore[arg-type]
+    assert len(batch_.handle({"Records": records})["batchItemFailures"]) == 2
+    soon = math.ceil(redelivery_delay(9, 1.0, START_BACKOFF_GROWTH))
+    assert sqs.calls == [{"handle-1": soon, "handle-2": soon}]

@@ -5,6 +5,7 @@ Where the process dies, or two deliveries meet, tests/lab/conformance walks it.
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from unittest import mock
@@ -364,6 +365,31 @@ def test_who_read_an_attempt_that_has_ended_goes_on_with_the_one_that_began_sinc
         stack.take()
     assert stack.inputs() == [IN_TROUBLE | {"version": other.version}]
     assert stack.row()["attempt_id"] == {"S": "other-1"}
+
+
+@pytest.mark.parametrize(
+    ("error", "end"),
+    [
+        (None, ("COMPLETE", "begun")),
+        (NotPerformed("busy"), ("IN_PROGRESS", "released")),
+        (TimeoutError("late"), ("IN_PROGRESS", "started")),
+    ],
+)
+def test_what_an_attempt_knows_outlives_a_row_that_somebody_deleted_meanwhile(
+    stack: Stack, error: Exception | None, end: tuple[str, str]
+) -> None:
+    def delete() -> dict[str, Any]:
+        table = stack.aws.fingerprints_table
+        stack.aws.dynamodb.delete_item(TableName=table, Key={"message_id": {"S": "m-1"}})
+        if error:
+            raise error
+        return {}
+
+    stack.effect.does = delete
+    with suppress(NotPerformed):
+        stack.take()
+    assert stack.stage() == end
+    assert len(stack.inputs()) == (end[1] == "started")
 
 
 # ------------------------------------------------------------------ before it begins
