@@ -27,7 +27,7 @@ def where(
     """Tell the whole story of one message, in order of time.
 
     Its deliveries, its fingerprint, its execution and the states it went through (or its row of the
-    ledger), its effect, its dead letter and the decision, and what of it is in UnstartedQueue.
+    lease), its effect, its dead letter and the decision, and what of it is in UnstartedQueue.
     If no part of the stack has seen the message, it tells what waits unread. Then it says how the
     message stands, what is known of its effect, and what to do now.
     The effects of a function of your own are looked up where you say; otherwise only its execution

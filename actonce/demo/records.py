@@ -74,7 +74,7 @@ def read(stack: Stack, own: OwnEffect | None = None, message_ids: Iterable[str] 
 
 
 def execution_names(stack: Stack, status: "ExecutionStatusType") -> set[str]:
-    """Names of the executions of that status, or of a ledger's rows of it."""
+    """Names of the executions of that status, or of a lease's rows of it."""
     if stack.ledger_table is not None:
         rows, _ = _rows(stack, stack.ledger_table)
         return {name for name, told in rows.items() if told == status}
@@ -89,7 +89,7 @@ def _executions(stack: Stack, **only: Any) -> dict[str, str]:
 
 
 def _rows(stack: Stack, table: str) -> tuple[dict[str, str], set[str]]:
-    """The ledger's rows as executions, and which of them an operator resolved."""
+    """The lease's rows as executions, and which of them an operator resolved."""
     executions: dict[str, str] = {}
     resolved: set[str] = set()
     pages = stack.dynamodb.get_paginator("scan").paginate(TableName=table, ConsistentRead=True)

@@ -35,7 +35,7 @@ Record = dict[str, Any]
 T = TypeVar("T")
 
 Part = Literal["execution", "history", "row", "effects", "unstarted", "log"]
-"""What a story is read from; `row` is of the Fingerprints table, or the ledger's."""
+"""What a story is read from; `row` is of the Fingerprints table."""
 
 SURELY_REMEMBERED = timedelta(days=25)
 """How long Step Functions surely knows an execution after its row was written, whatever the
@@ -182,7 +182,7 @@ class Story:
             at = datetime.fromisoformat(self.row["updated"])
             outcome = f" ({self.row['outcome']})" if "outcome" in self.row else ""
             stage = f", {self.row['stage']}" if "stage" in self.row and not outcome else ""
-            number, where = self.row.get("consumption_count", 1), "Ledger"
+            number, where = self.row.get("consumption_count", 1), "Lease"
             attempts = f"{number} attempts"
             if is_of_first_attempt(self.row):
                 attempts, where = f"attempt {number}", "Fingerprints"

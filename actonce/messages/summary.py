@@ -23,7 +23,7 @@ class Summary:
 
     Attributes:
         state: one of `STATES`, with its `label` and `explanation`.
-        status: of its execution or row, as AWS or the ledger calls it; None: it has neither.
+        status: of its execution or row, as AWS or the row calls it; None: it has neither.
         outcome: `performed`, `found`, `resolved`, `rejected`, or of a row `dead_letter`; None: it
             has not ended, or does not say.
         effects: how many effects were found; None: that is not known.
@@ -135,7 +135,7 @@ _REMEDY = (
 _PARTS: Final[Mapping[Part, str]] = {
     "execution": "Its execution",
     "history": "Its execution's history, which tells whether it waits for a decision,",
-    "row": "What the Fingerprints table, or the ledger, has of it",
+    "row": "What the Fingerprints table has of it",
     "effects": "What its effect left",
     "unstarted": "UnstartedQueue",
     "log": "Its deliveries",
