@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from actonce.doctor.facts import CannotCheck, Facts, Function, Queue, existing, readable
+from actonce_core.first_attempt import MOST_ATTEMPTS
 
 _DAY = 24 * 60 * 60
 _KEPT_LONGEST = 14 * _DAY
@@ -370,9 +371,10 @@ def redrive(facts: Facts) -> Findings:
     target = requests.dead_letter_target.rpartition(":")[2]
     unstarted = existing(facts.unstarted)
     is_ours = unstarted is not None and unstarted.arn == requests.dead_letter_target
+    least = MOST_ATTEMPTS if facts.start_executions == "on-trouble" else _LEAST_RECEIVES
     if requests.max_receive_count < _CALM_RECEIVES:
         yield _Found(
-            Hazard.LOST if requests.max_receive_count < _LEAST_RECEIVES else Hazard.NONE,
+            Hazard.LOST if requests.max_receive_count < least else Hazard.NONE,
             f"{requests.name} moves a message to {target} when it was received "
             f"{requests.max_receive_count} times: throttling or an outage does that, and it ends "
             "where it was never acted on. Set maxReceiveCount to 1000: what cannot be started is "

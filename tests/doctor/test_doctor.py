@@ -152,6 +152,8 @@ FACTS: dict[str, dict[str, Any]] = {
     "no redrive": queue(dead_letter_target=""),
     "3 receives": queue(max_receive_count=3),
     "10 receives": queue(max_receive_count=10),
+    "10 receives, each an attempt": queue(max_receive_count=10) | ON_TROUBLE,
+    "24 receives, each an attempt": queue(max_receive_count=24) | ON_TROUBLE,
     "100 receives": queue(max_receive_count=100),
     "another dead-letter queue": queue(dead_letter_target=f"{SQS}:dlq"),
     "paused": {"pause": paused(2), "feeds": (OFF,)},
