@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from botocore.stub import Stubber
 
 from actonce_core.locking.locks import Lease, heartbeats_in_a_thread
 from actonce_core.locking.processing_table import (
@@ -76,6 +77,20 @@ def test_another_content_or_memory_is_told_whatever_state_the_message_is_in(
     ledger.mark_message_processed(_acquired(ledger), Outcome.PERFORMED, None)
     assert refused()
     assert late.slept == []
+
+
+def test_only_a_heartbeat_that_was_written_gives_the_holder_more_time(aws: MotoAws) -> None:
+    machine = Machine()
+    lease = machine.lease(aws)
+    attempt = _acquired(lease)
+    until = attempt.may_begin_until
+    machine.now = 1.0
+    with Stubber(aws.dynamodb) as stubber:
+        stubber.add_client_error("update_item", "InternalServerError")
+        assert lease._beat(attempt)
+    assert attempt.may_begin_until == until
+    assert lease._beat(attempt)
+    assert attempt.may_begin_until == until + 1
 
 
 @pytest.mark.parametrize("answers", [lambda: True, iter([True, False]).__next__])
