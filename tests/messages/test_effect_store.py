@@ -61,6 +61,21 @@ def test_an_effect_is_named_by_the_key_that_is_not_the_messages(
     assert cards.find_effects("never") == []
 
 
+@pytest.mark.parametrize(("key", "index"), [("message_id", None), ("card", "message_id")])
+def test_a_message_s_effects_are_read_consistently_where_no_index_is_needed(
+    cards: DynamoDbEffects, key: str, index: str | None
+) -> None:
+    """What was done a moment ago must not be told as not done; no index can be read so."""
+    make_table(cards._dynamodb, "cards", key, items=[card("m-1", card="c-1")], index=index)
+    asked: list[bool] = []
+    cards._dynamodb.meta.events.register(
+        "provide-client-params.dynamodb.Query",
+        lambda params, **_: asked.append(params.get("ConsistentRead", False)),
+    )
+    assert len(cards.find_effects("m-1")) == 1
+    assert asked == [index is None]
+
+
 def test_a_key_that_is_a_number_is_the_text_of_it(cards: DynamoDbEffects) -> None:
     items = [card({"N": one}) for one in ("7", "1.50", LARGE)]
     make_table(cards._dynamodb, "cards", "message_id", kind="N", items=items)
