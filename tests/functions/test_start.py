@@ -51,6 +51,7 @@ def test_the_row_says_what_was_seen_when_and_by_whom_and_never_changes(aws: Moto
     ("code", "is_final"),
     [
         *((code, True) for code in ("InvalidName", "InvalidExecutionInput", "ValidationException")),
+        ("ExecutionLimitExceeded", False),  # the account's, and no word about the name
         *((code, False) for code in ("ThrottlingException", "StateMachineDoesNotExist")),
     ],
 )

@@ -15,7 +15,7 @@ from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, UsageError
 from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support.stacks import forbid
-from tests.support.tables import make_table
+from tests.support.tables import consistency_of_reads, make_table
 
 TIME = datetime(2026, 1, 31, 9, tzinfo=UTC)
 HASHED = "sha256-" + "0" * 64
@@ -59,6 +59,17 @@ def test_an_effect_is_named_by_the_key_that_is_not_the_messages(
     assert found[-1].description == {"card": "c-2"}
     assert sorted(cards.every(), key=str) == sorted(found, key=str)
     assert cards.find_effects("never") == []
+
+
+@pytest.mark.parametrize(("key", "index"), [("message_id", None), ("card", "message_id")])
+def test_effects_are_read_consistently_where_no_index_is_needed(
+    cards: DynamoDbEffects, key: str, index: str | None
+) -> None:
+    """What was done a moment ago must not be told as not done."""
+    make_table(cards._dynamodb, "cards", key, items=[card("m-1", card="c-1")], index=index)
+    reads = consistency_of_reads(cards._dynamodb)
+    assert len(list(cards.every())) == len(cards.find_effects("m-1")) == 1
+    assert reads == [True] * (2 if index is None else 1)
 
 
 def test_a_key_that_is_a_number_is_the_text_of_it(cards: DynamoDbEffects) -> None:

@@ -41,7 +41,7 @@ from tests.support.stacks import (
     with_outputs,
     with_table,
 )
-from tests.support.tables import make_table
+from tests.support.tables import consistency_of_reads, make_table
 
 CARDS = "the table cards"
 
@@ -436,6 +436,12 @@ def test_the_name_of_an_execution_is_no_other_messages_id(moto_stack: Stack) -> 
     stack = with_executions(with_log(with_table(deployed(moto_stack))), "order 17", name)
     assert read_story(stack, name).message_id == "order 17"
     assert read_story(stack, execution_name(name)).message_id == name
+
+
+def test_the_row_is_read_consistently(machine: Stack) -> None:
+    reads = consistency_of_reads(machine.dynamodb)
+    assert read_story(machine, "request-1").fingerprint is not None
+    assert reads == [True]
 
 
 @pytest.mark.parametrize(

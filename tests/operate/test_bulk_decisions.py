@@ -229,6 +229,14 @@ def test_a_letter_whose_row_is_gone_is_nothing_to_decide(lease: Stack) -> None:
     assert (sent_again(lease), ids_left(lease)) == (0, ["m-1"])
 
 
+def test_nor_does_an_older_letter_go_whose_row_is_gone(lease: Stack) -> None:
+    for number in range(2):
+        post(lease, "m-1", number)
+    (work := decide_all(lease, "resolve")).run()
+    assert ends(work) == {"m-1": "not_decided"}
+    assert ids_left(lease) == ["m-1", "m-1"]
+
+
 # ---------------------------------------------------------------- where a run ends early
 
 

@@ -33,6 +33,7 @@ from tests.support.queues import (
     row,
 )
 from tests.support.stacks import deployed
+from tests.support.tables import consistency_of_reads
 
 NO_ANSWER = ReadTimeoutError(endpoint_url="https://dynamodb.example")
 
@@ -141,6 +142,14 @@ def test_a_letter_stays_whose_row_its_own_attempt_may_still_complete(lease: Stac
     put_row(lease, "m-1", "COMPLETE", "dead_letter")
     assert decide_shown(lease, "m-1", "resolve", "by hand").decided
     assert ids_left(lease) == []
+
+
+def test_what_its_row_says_is_read_consistently(lease: Stack) -> None:
+    dead(lease, "m-1")
+    put_row(lease, "m-1", "COMPLETE", "performed")
+    reads = consistency_of_reads(lease.dynamodb)
+    assert decide_shown(lease, "m-1", "retry").end is DecisionOutcome.SUPERSEDED
+    assert reads == [True, True]  # of the decision, and of whether its letter may go
 
 
 @pytest.mark.parametrize("is_bulk", [True, False])

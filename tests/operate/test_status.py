@@ -22,7 +22,7 @@ from actonce_core.records import timestamp
 from tests.support.histories import answered, history_of, posted
 from tests.support.moto_stack import Actonce
 from tests.support.snapshots import Snapshot
-from tests.support.stacks import NOW, fed, with_executions, with_outputs
+from tests.support.stacks import ALARM_TOPIC, NOW, fed, with_executions, with_outputs
 
 
 @pytest.fixture
@@ -303,6 +303,23 @@ def test_what_is_shown_and_warned_of_is_as_reviewed(
         shown = ended.out.replace(version(), "VERSION") + ended.err
         lines += [f"# {name}\n\n", *(f"    {one}".rstrip() + "\n" for one in shown.splitlines())]
     snapshot("status.txt", "".join(lines))
+
+
+def test_another_stack_s_alarms_are_not_its_own_whatever_their_topic_begins_with(
+    stack: Stack,
+) -> None:
+    cloudwatch = stack.aws.client("cloudwatch")
+    for name, topic in (("own", ALARM_TOPIC), ("another", f"{ALARM_TOPIC}-of-another")):
+        cloudwatch.put_metric_alarm(
+            AlarmName=name,
+            AlarmActions=[topic],
+            ComparisonOperator="GreaterThanThreshold",
+            EvaluationPeriods=1,
+        )
+        cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="a test")
+    found = status(stack, NOW).alarms
+    assert found is not None
+    assert [alarm.name for alarm in found] == ["own"]
 
 
 def test_it_says_that_executions_are_started_on_trouble_only(

@@ -42,3 +42,16 @@ def make_table(
     )
     for item in items or []:
         dynamodb.put_item(TableName=name, Item=item)
+
+
+def consistency_of_reads(dynamodb: Any) -> list[bool]:
+    """Whether each read from now on is a consistent one; no index can be read so, or counts."""
+    found: list[bool] = []
+
+    def note(params: dict[str, Any], **_: Any) -> None:
+        if "IndexName" not in params:
+            found.append(params.get("ConsistentRead", False))
+
+    for operation in ("GetItem", "Query", "Scan"):
+        dynamodb.meta.events.register(f"provide-client-params.dynamodb.{operation}", note)
+    return found

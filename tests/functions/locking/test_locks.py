@@ -6,8 +6,11 @@ what an operator's decision does to the row is in tests/operate/test_deciding.py
 
 import threading
 from collections.abc import Callable
+from typing import Any
+from unittest import mock
 
 import pytest
+from botocore.stub import Stubber
 
 from actonce_core.locking.locks import Lease, heartbeats_in_a_thread
 from actonce_core.locking.processing_table import (
@@ -15,6 +18,7 @@ from actonce_core.locking.processing_table import (
     Attempt,
     Completed,
     DifferentContent,
+    InProgress,
     OtherMemory,
     Outcome,
 )
@@ -76,6 +80,49 @@ def test_another_content_or_memory_is_told_whatever_state_the_message_is_in(
     ledger.mark_message_processed(_acquired(ledger), Outcome.PERFORMED, None)
     assert refused()
     assert late.slept == []
+
+
+def test_only_a_heartbeat_that_was_written_gives_the_holder_more_time(aws: MotoAws) -> None:
+    machine = Machine()
+    lease = machine.lease(aws)
+    attempt = _acquired(lease)
+    until = attempt.may_begin_until
+    machine.now = 1.0
+    with Stubber(aws.dynamodb) as stubber:
+        stubber.add_client_error("update_item", "InternalServerError")
+        assert lease._beat(attempt)
+    assert attempt.may_begin_until == until
+    assert lease._beat(attempt)
+    assert attempt.may_begin_until == until + 1
+
+
+def test_only_a_holder_that_wrote_nothing_meanwhile_is_taken_over(
+    aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, other = Machine().lease(aws), Machine(now=86_400)
+    held = _acquired(holder)
+    with monkeypatch.context() as beating:
+        sleep = other._sleep
+        beating.setattr(other, "_sleep", lambda seconds: holder._beat(held) and sleep(seconds))
+        assert _ask(other.lease(aws)) == InProgress()
+    assert _acquired(other.lease(aws)).outcome_unknown
+    assert other.slept == [LOCK_TIMEOUT, LOCK_TIMEOUT]
+
+
+def test_a_write_that_the_sdk_repeats_is_its_own(aws: MotoAws) -> None:
+    """Taken for another's, the message would wait for the lease of a holder that is at work."""
+    machine = Machine()
+    lease, write = machine.lease(aws), aws.dynamodb.update_item
+
+    def repeat(**request: Any) -> Any:
+        write(**request)  # whose answer is lost
+        return write(**request)
+
+    with mock.patch.object(aws.dynamodb, "update_item", side_effect=repeat):
+        attempt = _acquired(lease)
+        lease.mark_message_processed(attempt, Outcome.PERFORMED, None)
+    assert (attempt.consumption_count, attempt.outcome_unknown, machine.slept) == (1, False, [])
+    assert aws.ledger_row("m")["status"] == "COMPLETE"
 
 
 @pytest.mark.parametrize("answers", [lambda: True, iter([True, False]).__next__])

@@ -135,7 +135,7 @@ _OWNERS: dict[str, Any] = {
 
 _LETTER = "self.dead_letters.post(letter)"
 _COMPLETE = "self.lease.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)"
-_UNLESS_KNOWN = "or (known and Start.SUPPRESSED) or self._start("
+_SUPPRESSED = "Start.SUPPRESSED or dict("
 _ONLY_PROOF = """(NotPerformed, _CannotFind) as error:
         nothing_happened = isinstance(error, NotPerformed)"""
 _LOOK = 'found: JsonObject | None = answer(self.effect, event)["effect"]'
@@ -148,22 +148,22 @@ _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_unt
     ("function", "line", "instead", "way", "hazard", "expected"),
     [
         # The fingerprint is forgotten; its row is taken for a start; a refusal is not handed on.
-        ("Starter.start_message", "self._remember(message, now)", "None",
+        ("Starter._begin", 'self._put(row, "attribute_not_exists(message_id)")', "None",
          STEP_FUNCTIONS, "conflict", LOST),
-        ("Starter.start_message", "or self._start(", _UNLESS_KNOWN,
+        ("Starter._go_by", "self._start(message, first_seen_now=False, ", _SUPPRESSED,
          STEP_FUNCTIONS, "crash", LOST),
         ("Starter.start_message", "self.unstarted.send_to_unstarted(delivery, message)", "pass",
          STEP_FUNCTIONS, "poison", LOST),
         ("Starter._start", "        raise\n", "        return Start.SUPPRESSED\n",
          STEP_FUNCTIONS, "services-fail", LOST),
         # The row is young enough, and the name is free again.
-        ("Starter.start_message", "=self.names_remembered", "=self.names_remembered * 3",
+        ("Starter._go_by", "=self.names_remembered", "=self.names_remembered * 3",
          STEP_FUNCTIONS, "short-history", TWICE),
         pytest.param("start.refusal_of", "known.memory != memory", "False",
                      STEP_FUNCTIONS, "another-memory", TWICE, marks=pytest.mark.long),
         ("Consumer._find", _LOOK, "found = None", LEASE_FENCED, "crash-after-effect", TWICE),
         ("Consumer.consume", _HELD, "return DeliveryResult(Start.SUPPRESSED, message)",
-         LEASE_FENCED, "crash", LOST),
+         LEASE_FENCED, "long-effect", LOST),
         pytest.param("Consumer._act", f"{_LETTER}\n    {_COMPLETE}", f"{_COMPLETE}\n    {_LETTER}",
                      LEASE_FENCED, "given-up", LOST, marks=pytest.mark.long),
         # Whatever happened, the message is released as if nothing had.
