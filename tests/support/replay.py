@@ -23,17 +23,7 @@ from actonce.stack.clients import Stack
 from actonce.stack.stack_files import version
 from actonce_core.first_attempt import FIRST_ATTEMPT
 from tests.support import queues, stacks
-
-CHANGING = (
-    (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{11}\b", "<an id cut short>"),
-    (r"\b[0-9a-f]{8}\b(?!-)", "<letter>"),
-    (r"(?!2026-01|1970)20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?", "<now>"),
-    (r"(?!2026-01|2024-01)20\d\d-\d\d-\d\d\b", "<a day>"),
-    (r"\b20\d{6}T\d{12}Z", "<now>"),
-    (r'"seconds": [\d.]+', '"seconds": N'),
-    (r"\b\d+(\.\d+)? (s|ms|min|h)\b", r"N \2"),
-)
-"""What is told of the clock, and its name in a transcript."""
+from tests.support.snapshots import with_names
 
 BUILT = {
     name: function
@@ -170,14 +160,7 @@ class Replay:
         return [] if made is None else f"{made}".splitlines()
 
     def _shown(self, told: list[str]) -> str:
-        text = "\n".join(told)
-        for one in re.findall(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", text):
-            self.names.setdefault(one, f"<sqs-id-{len(self.names) + 1}>")
-        for one, name in self.names.items():
-            text = text.replace(one, name)
-        text = text.replace(str(self.folder), "<folder>").replace(version(), "<version>")
-        for pattern, name in CHANGING:
-            text = re.sub(pattern, name, text)
+        text = with_names("\n".join(told), self.folder, self.names)
         return "".join(f"    {one}".rstrip() + "\n" for one in text.splitlines() if one)
 
     def compare(self, file: Path, title: str, *, update: bool) -> None:
