@@ -9,14 +9,68 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT
+from tests.cli.conftest import Run
+from tests.records.report import summaries
 from tests.support.moto_stack import Actonce
 
 SHIPPED_WITH_SPARK = {"pyspark", "py4j"}
 ONLY_WHERE_IT_IS_NEEDED = {"pyarrow"}  # to take a broken file apart
 
 # --------------------------------------------------------------------------- the page
+
+
+@pytest.mark.parametrize(
+    "place", [".", "s3://records/audit/", "s3a://records/audit"], ids=["folder", "s3", "s3a"]
+)
+def test_results_in_a_folder_or_a_bucket_become_a_page(
+    stack: Stack, run: Run, tmp_path: Path, place: str
+) -> None:
+    summary = json.dumps(summaries.all_good())
+    (tmp_path / "summary.json").write_text(summary)
+    s3 = stack.aws.client("s3")
+    s3.create_bucket(Bucket="records")
+    s3.put_object(Bucket="records", Key="audit/summary.json", Body=summary)
+    answer = "Each of the 200 messages was acted on at most once, and none was lost.\n"
+    for to in ("here.html", "no-folder/page.html"):
+        told = "" if place == "." else "On AWS: account 123456789012, Region us-east-1\n"
+        assert run(f"audit page {place} --to {to}", stack) == (0, f"{answer}{to}\n", told)
+        page = (tmp_path / to).read_text()
+        assert page.startswith("<!DOCTYPE html>")
+        assert "Each of the 200" in page
+
+
+@pytest.mark.parametrize("place", ["results", "s3://records/other/", "s3://no-such-bucket/audit/"])
+def test_where_no_summary_is_it_is_wrong_use(stack: Stack, run: Run, place: str) -> None:
+    stack.aws.client("s3").create_bucket(Bucket="records")
+    ended = run(f"audit page {place}", stack)
+    assert (ended.status, ended.out) == (2, "")
+    said = f"actonce: {place} holds no summary.json: name the folder that an audit wrote.\n"
+    assert ended.err.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{", "summary.json of results is no JSON (Expecting property name enclosed in double"),
+        ("[]", "summary.json of results is no summary: run the audit again."),
+        ('{"version": 2}', "The page of results cannot be drawn: The summary has no verdicts."),
+        ('{"version": 0}', "cannot be drawn: The summary has version 0, and this page is for ver"),
+    ],
+)
+def test_what_is_no_summary_is_told_and_drawn_as_no_page(
+    run: Run, tmp_path: Path, content: str, told: str
+) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "summary.json").write_text(content)
+    ended = run("audit page results")
+    assert (ended.status, ended.out, told in ended.err) == (1, "", True), ended.err
+    assert [str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*.*")] == [
+        "results/summary.json"
+    ]
 
 
 # --------------------------------------------------------------------------- the package

@@ -23,6 +23,7 @@ from actonce.messages.filters import Listing
 from actonce.messages.unstarted import Unstarted
 from actonce.stack.clients import Aws, Stack
 from tests.embedded.waiting import DEADLINE, wait_until
+from tests.support.pages import words
 
 PORT = 8717
 TOKEN = "a-token-of-this-test"
@@ -37,6 +38,11 @@ class Answer:
     status: int
     headers: dict[str, str]
     text: str
+
+    @property
+    def words(self) -> list[str]:
+        """The main part as a person reads it, line by line."""
+        return words(self.text)
 
     @property
     def rows(self) -> list[list[str]]:
@@ -95,6 +101,19 @@ class Client:
 
     def get(self, path: str, headers: Any = None, **query: Any) -> Answer:
         return self.ask("GET", path, headers or {}, urlencode(query, doseq=True), b"")
+
+    def open(self, path: str) -> Answer:
+        """The page with all that it has read in the background."""
+        for _ in range(2):
+            answer = self.get(path)
+            self.finish()
+        return answer
+
+    def send(self, path: str, page: Answer, **more: Any) -> Answer:
+        """Send the form of a page, and wait for what that begins."""
+        answer = self.post(path, **(page.fields | more))
+        self.finish()
+        return answer
 
     def post(self, path: str, headers: Any = None, **form: Any) -> Answer:
         body = urlencode(form, doseq=True).encode()

@@ -1,5 +1,6 @@
 """The console in this process, asked as a browser asks it; on moto, with rows for executions."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 import pytest
 
 from actonce.console import responses
+from actonce.queues import scan
 from actonce.stack.clients import Stack
 from tests.console.client import Client, console_of
 from tests.embedded.waiting import DEADLINE
 from tests.support.moto_stack import aws_variables, moto_stack
+from tests.support.snapshots import compare, with_names
 from tests.support.stacks import (
     deployed,
     with_executions,
@@ -60,3 +63,30 @@ def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     for client in clients:
         client.context.jobs.stop_all()
         client.finish()
+
+
+Screen = Callable[..., None]
+
+
+@pytest.fixture
+def screen(request: pytest.FixtureRequest, tmp_path: Path) -> Screen:
+    """Holds what pages show against a file in `screens/`; `pytest --update` writes it anew.
+
+    `screen("stack", client, "/stack", …)`. Of a page its main part is shown as words: a row behind
+    `|`, a link's address in `<>`, what can be chosen with `( )`, and a problem behind `!`.
+    """
+
+    def hold(name: str, client: Client, *paths: str) -> None:
+        told: list[str] = []
+        for path in paths:
+            told += [f"GET {path}", *client.open(path).words]
+        text = re.sub(r"key=[\w-]{22}", "key=KEY", "".join(f"{one}\n" for one in told))
+        compare(request, f"screens/{name}.txt", with_names(text, tmp_path))
+
+    return hold
+
+
+@pytest.fixture
+def one_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what is listed of a queue has an order."""
+    monkeypatch.setattr(scan, "READERS", 1)

@@ -11,8 +11,6 @@ from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support.queues import dead, decide_shown
 from tests.support.stacks import TABLE, log
 
-__all__ = ["complete", "log_conflict", "rejected", "retried_by_a_colleague", "unstart"]
-
 MARKUP = "<img src=x onerror=alert(1)>\"'`{{777*777}}</script><b>"
 
 

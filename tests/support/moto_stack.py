@@ -44,16 +44,12 @@ def _session() -> boto3.Session:
     return boto3.Session()
 
 
-def minutes_go_by(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def minute_long_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers of a queue find that a minute has gone by whenever they look at the clock."""
     minutes = itertools.count(1)
     clock = SimpleNamespace(monotonic=lambda: 60.0 * next(minutes), sleep=lambda _: None)
     monkeypatch.setattr(scan, "time", clock)
-
-
-@pytest.fixture
-def minute_long_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    minutes_go_by(monkeypatch)
 
 
 VERSION_DEPLOYED = {

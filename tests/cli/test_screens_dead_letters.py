@@ -1,0 +1,332 @@
+"""`actonce dead-letters`: what is shown, asked and told, of few, of many, and of one by its id."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from moto.stepfunctions.models import stepfunctions_backends
+
+from actonce.cli import bulk
+from actonce.operate.bulk import Bulk
+from actonce.stack.clients import Stack
+from actonce.terminal import output
+from tests.cli.conftest import Run, Screen
+from tests.support.queues import dead, hold, ids_left, post, put_row, row, shown
+from tests.support.stacks import fail, with_executions
+
+ANOTHER_HOLDS = "Another reader holds 1 more at this moment. They are not listed here.\n"
+AGAIN = "another reader holds 1 at this moment. Give the same command again."
+
+
+def letter_of(stack: Stack, message_id: str) -> str:
+    """As `show` names the one that it shows."""
+    letter = shown(stack, message_id)
+    assert letter is not None
+    return letter.letter
+
+
+def ids_listed(out: str) -> list[str]:
+    return [line.split()[0] for line in out.splitlines()[1:]]
+
+
+def some(stack: Stack, number: int) -> None:
+    """Letters of `m-0` and so on, a second apart."""
+    for n in range(number):
+        dead(stack, f"m-{n}", n)
+
+
+# ---------------------------------------------------------------- what is listed and shown
+
+
+def test_few_are_listed_many_are_grouped_and_many_groups_are_counted(
+    lease: Stack, run: Run, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some(lease, 2)
+    screen("dead_letters_list", lease, "dead-letters list")
+    monkeypatch.setattr(bulk, "GROUPED_FROM", 5)
+    monkeypatch.setattr(bulk, "MOST_GROUPS", 1)
+    for n in range(2, 6):
+        dead(lease, f"m-{n}", n)
+    whole, first = (run(f"dead-letters list {more}", lease) for more in ("--each", "--limit 3"))
+    assert ids_listed(whole.out) == [f"m-{n}" for n in range(6)]
+    assert ids_listed(first.out) == ["m-0", "m-1", "m-2"]
+    for n in range(2):
+        dead(lease, f"n-{n}", n, error=f"Error{n}")
+    screen("dead_letters_groups", lease, "dead-letters list")
+    told = json.loads(run("dead-letters list --json", lease).out)
+    assert len(told["dead_letters"]) == 8
+    groups = [(one["error"], one["count"], one["example"]) for one in told["groups"]]
+    assert groups == [("NotPerformed", 6, "m-0"), ("Error0", 1, "n-0"), ("Error1", 1, "n-1")]
+    assert told["groups"][0].keys() == {
+        *("reason", "error", "count", "oldest", "newest", "example"),
+    }
+
+
+def test_no_message_is_shown_unless_it_is_asked_for(lease: Stack, run: Run, screen: Screen) -> None:
+    dead(lease, "m-1", message={"body": "a secret"})
+    for more in ("", "--each", "--json", "--match secret"):
+        assert "a secret" not in run(f"dead-letters list {more}", lease).out
+    assert run("dead-letters list --match nowhere", lease).out == (
+        "There is no dead letter that matches.\n"
+    )
+    screen("dead_letters_show", lease, "dead-letters show m-1")
+    (listed,) = json.loads(run("dead-letters list --json", lease).out)["dead_letters"]
+    told = json.loads(run("dead-letters show m-1 --json", lease).out)
+    summary = told.pop("summary")
+    assert (summary["state"], summary["advised"]) == ("waiting_for_decision", "retry")
+    assert told == listed | {"execution_status": None, "message": {"body": "a secret"}}
+    assert (letter := shown(lease, "m-1")) is not None
+    assert listed == {
+        "message_id": "m-1",
+        "execution_name": "m-1",
+        "letter": letter.entry,
+        "execution_arn": None,
+        "reason": "not_performed",
+        "error": "NotPerformed",
+        "cause": "closed",
+        "rounds": 1,
+        "posted_at": "2026-01-31T09:30:00.000Z",
+    }
+
+
+def test_a_letter_the_function_refused_is_not_told_as_one_that_a_person_rejected(
+    lease: Stack, run: Run
+) -> None:
+    dead(lease, "m-1", reason="rejected")
+    listed, one = run("dead-letters list", lease), run("dead-letters show m-1", lease)
+    assert "m-1  " in listed.out
+    assert "  refused by the function  " in listed.out
+    assert "--reason rejected: your function refused it, so it did not happen." in listed.err
+    assert "reason            refused by the function\n" in one.out
+    assert "What happened  The function refused it (NotPerformed: 'closed')." in one.out
+    assert "To decide, with reject, retry, resolve as DECISION: actonce dead-letters" in one.err
+
+
+def test_of_an_execution_that_ended_undecided_nothing_waits_and_only_a_retry_continues_it(
+    machine: Stack, run: Run, screen: Screen
+) -> None:
+    stack = with_executions(machine, "m-1", "m-2")
+    for one in ("m-1", "m-2"):
+        post(stack, one, execution_arn=stack.execution_arn(one), task_token=one)
+    stop(stack, "m-1")
+    screen("dead_letters_aborted", stack, "dead-letters list", "dead-letters list --reason aborted")
+    told = json.loads(run("dead-letters list --json", stack).out)
+    assert [one["message_id"] for one in told["dead_letters"]] == ["m-2"]
+    assert told["ended"] == {"aborted": 1}
+    for more, message_id in (("", "m-2"), ("--reason aborted", "m-1")):
+        told = run(f"dead-letters reject --all --note x --dry-run --json {more}", stack).out
+        assert [one["message_id"] for one in json.loads(told)["dead_letters"]] == [message_id]
+    by_id = run("dead-letters show m-1", stack)
+    assert "execution_status  ABORTED\n" in by_id.out
+    assert by_id.err == ""  # no other decision is offered
+    for out in (by_id.out, run("where m-1", stack).out):
+        assert "State          aborted (ABORTED)\n" in out
+        assert out.endswith(" UTC. actonce dead-letters retry m-1\n")
+
+
+def stop(stack: Stack, message_id: str) -> None:
+    """Somebody stops its execution."""
+    arn = stack.execution_arn(message_id)
+    stack.stepfunctions.stop_execution(executionArn=arn)
+    *_, machine = stepfunctions_backends["123456789012"]["us-east-1"].state_machines
+    (stopped,) = (one for one in machine.executions if one.execution_arn == arn)
+    stopped.stop_date = datetime.now(UTC)
+
+
+# ---------------------------------------------------------------- what is asked and told
+
+
+def test_whoever_sits_at_the_terminal_is_asked_and_no_is_no(
+    lease: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead(lease, "m-1")
+    for answer, status, told, outcome in (
+        (None, 2, "There is no terminal to ask at: say --yes, or --dry-run", "dead_letter"),
+        (False, 1, "Nothing was done.\n", "dead_letter"),
+        (True, 0, "", "rejected"),
+    ):
+        monkeypatch.setattr(output, "ask", lambda _, answer=answer: answer)
+        ended = run("dead-letters reject --all --note x", lease)
+        assert ended.out.startswith("To reject: 1 dead letter\n")
+        assert (ended.status, row(lease, "m-1")["outcome"]) == (status, outcome)
+        assert told in ended.err
+        assert ("Rejected: 1" in ended.out) is (answer is True)
+
+
+def test_a_dry_run_shows_what_would_be_done_and_does_nothing(lease: Stack, run: Run) -> None:
+    dead(lease, "m-1")
+    for which in ("m-1", "--all"):
+        ended = run(f"dead-letters retry {which} --dry-run", lease)
+        assert (ended.status, ended.err) == (0, "")
+        assert ended.out.startswith("To retry: 1 dead letter\n")
+        assert "Retried" not in ended.out
+    told = json.loads(run("dead-letters retry m-1 --dry-run --json", lease).out)
+    assert told.keys() == {"action", "dry_run", "dead_letters", "groups", "in_flight_elsewhere"}
+    assert (told["action"], told["dry_run"]) == ("retry", True)
+    gone = run("dead-letters retry nowhere --dry-run", lease)
+    assert gone == (1, "", "actonce: Not found in DeadLetterQueue: nowhere.\n")
+    assert (ids_left(lease), row(lease, "m-1")["outcome"]) == (["m-1"], "dead_letter")
+
+
+def test_what_became_of_each_is_told_and_one_that_is_not_decided_is_a_failure(
+    lease: Stack, run: Run, screen: Screen
+) -> None:
+    assert run("dead-letters retry --all --yes", lease) == (
+        (0, "There is no dead letter that matches.\n", "")
+    )
+    some(lease, 2)
+    put_row(lease, "m-1", "IN_PROGRESS", None)
+    screen("dead_letters_resolve", lease, "dead-letters resolve --all --yes --note x --each")
+    letter = letter_of(lease, "m-1")
+    ended = run(f"dead-letters resolve --letter {letter} --yes --note x m-1", lease)
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err.startswith("actonce: Nothing was decided. A consumer began it")
+
+
+def test_ctrl_c_is_130_and_tells_what_was_done(
+    lease: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    some(lease, 3)
+    monkeypatch.setattr(Bulk, "run", interrupted)
+    ended = run("dead-letters reject --all --yes --note x --json", lease)
+    assert ended.status == 130
+    told = json.loads(ended.out)
+    assert (told["counts"], told["left"], told["ends"]) == ({}, 3, [])
+    assert ended.err == (
+        "actonce: Interrupted: 0 of 3 are done, the other 3 are as before. "
+        "The same command continues with them.\n"
+    )
+
+
+def test_what_ends_it_early_leaves_some_decided_some_unknown_and_some_as_they_were(
+    lease: Stack, run: Run, screen: Screen
+) -> None:
+    some(lease, 4)
+    letter = letter_of(lease, "m-3")
+    fail(lease, "dynamodb", "UpdateItem", ReadTimeoutError(endpoint_url="here"), after=2)
+    screen("dead_letters_ended_early", lease, "dead-letters reject --all --yes --note x")
+    ended = run(f"dead-letters reject --letter {letter} --yes --note x m-3", lease)
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err.startswith("actonce: It is not known whether the decision was taken (Read")
+
+
+# ---------------------------------------------------------------- one, by its id and letter
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "told"),
+    [
+        ("show request-1", 1, " in the queue; actonce where tells its story."),
+        ("retry request-1 --yes", 1, " in the queue."),
+        ("reject request-1 --note x --yes", 2, ", and without one that you were shown only retry"),
+    ],
+)
+def test_an_id_is_named_whole(lease: Stack, run: Run, line: str, status: int, told: str) -> None:
+    dead(lease, "request-10")
+    ended = run(f"dead-letters {line}", lease)
+    assert (ended.status, ended.out) == (status, "")
+    assert "There is no dead letter of 'request-1'" in ended.err
+    assert told in ended.err
+    assert ids_left(lease) == ["request-10"]
+
+
+def test_whoever_decides_on_one_names_the_letter_that_was_shown(lease: Stack, run: Run) -> None:
+    for n in range(2):
+        dead(lease, f"m-{n}", n, reason="outcome_unknown", cause="late")
+    letter = letter_of(lease, "m-0")
+    refused = {
+        "perform --yes --note x m-0": (2, f": actonce dead-letters perform --letter {letter}"),
+        "retry --yes m-0": (2, "Look first, then decide on the dead letter that you were shown"),
+        "retry --yes --letter 1234567 m-0": (2, "--letter 1234567: say 8 characters of it"),
+        "retry --yes --letter nothing-of-it m-0": (1, "It is no longer in the queue: somebody"),
+        "retry --letter 12345678 --all": (2, "--letter names the dead letter of one ID, without"),
+        f"retry --letter {letter} --dry-run m-0": (2, "--letter names the dead letter of one ID"),
+    }
+    for line, (status, told) in refused.items():
+        ended = run(f"dead-letters {line}", lease)
+        assert (ended.status, ended.out, told in ended.err) == (status, "", True), ended.err
+    assert ids_left(lease) == ["m-0", "m-1"]
+
+
+def test_the_letter_that_is_named_is_decided(lease: Stack, run: Run) -> None:
+    for decision, more in (("perform", "--note x"), ("retry", "")):
+        dead(lease, "m-1", reason="outcome_unknown", cause="late")
+        line = f"dead-letters {decision} --yes --letter {letter_of(lease, 'm-1')} {more} m-1"
+        assert run(line, lease) == (0, f"Decided: {decision}.\n", "")
+        assert ids_left(lease) == []
+
+
+def test_what_can_be_looked_up_is_not_performed_on_a_persons_word(lease: Stack, run: Run) -> None:
+    dead(lease, "m-1", reason="rounds_used_up")
+    why = "Each look-up of it gave an answer, so it needs no one to confirm it: decide retry"
+    by_id = run(
+        f"dead-letters perform --yes --letter {letter_of(lease, 'm-1')} --note x m-1", lease
+    )
+    assert (by_id.status, by_id.out) == (1, "")
+    assert by_id.err.startswith(f"actonce: Nothing was decided. {why}")
+    every = run("dead-letters perform --all --yes --note x", lease)
+    lines = every.out.splitlines()
+    assert (every.status, lines[0], lines[-1]) == (
+        (1, "To perform: 1 dead letter", "Not decided: 1")
+    )
+    assert every.err.startswith(f"m-1: {why}")
+    assert (ids_left(lease), row(lease, "m-1")["outcome"]) == (["m-1"], "dead_letter")
+    retried = run("dead-letters retry --all --yes", lease)
+    assert (retried.status, retried.out.splitlines()[-1]) == (0, "Retried: 1")
+
+
+# ---------------------------------------------------------------- what another reader holds
+
+
+@pytest.mark.usefixtures("minute_long_looks")
+@pytest.mark.parametrize(
+    ("line", "status", "ids"),
+    [
+        ("list --limit 1", 0, ["m-1"]),
+        ("retry --all --yes --limit 1", 0, ["m-1"]),  # it was not to act on all
+        ("retry --all --yes --dry-run", 1, ["m-1", "m-2", "m-3"]),
+        ("retry --all --yes", 1, ["m-1", "m-2", "m-3"]),
+    ],
+)
+def test_what_another_reader_holds_is_told_and_who_acts_on_all_has_not_acted_on_it(
+    lease: Stack, run: Run, line: str, status: int, ids: list[str]
+) -> None:
+    some(lease, 4)
+    hold(lease, lease.dead_letter_queue, 1)
+    ended = run(f"dead-letters {line} --json", lease)
+    told = json.loads(ended.out)
+    listed = told["ends"] if "ends" in told else told["dead_letters"]
+    assert [one["message_id"] for one in listed] == ids
+    assert (ended.status, told["in_flight_elsewhere"]) == (status, 1)
+    assert ended.err == ANOTHER_HOLDS + (
+        f"actonce: Not all could be read: {AGAIN}\n" if status else ""
+    )
+
+
+@pytest.mark.usefixtures("minute_long_looks")
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("show m-1", "cannot be told: {}; look again; actonce where tells its story."),
+        ("retry m-1 --yes", "cannot be told: {}; look again.\n"),
+        (
+            "retry --all --yes --dry-run",
+            "Nothing could be read, and nothing was done: {}. Give the",
+        ),
+        ("retry --all --yes --json", "Nothing could be read, and nothing was done: {}. Give the"),
+    ],
+)
+def test_one_that_another_reader_may_hold_is_not_said_to_be_nowhere(
+    lease: Stack, run: Run, line: str, told: str
+) -> None:
+    dead(lease, "m-1")
+    hold(lease, lease.dead_letter_queue)
+    assert run("dead-letters list", lease) == (0, "", ANOTHER_HOLDS)
+    ended = run(f"dead-letters {line}", lease)
+    assert ended.status == 1
+    assert told.format("another reader holds 1 at this moment") in ended.err
+    assert "There is no" not in ended.out + ended.err

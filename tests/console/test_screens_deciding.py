@@ -1,0 +1,276 @@
+"""What a page asks before anything is decided, sent back or discarded, and what it does then."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actonce.stack.clients import Stack
+from tests.console.client import Answer, Client, console_of
+from tests.console.conftest import Open, Screen
+from tests.console.stacks import complete, rejected, retried_by_a_colleague, unstart
+from tests.support.queues import bodies_left, dead, hold, ids_left, received, row
+
+pytestmark = pytest.mark.usefixtures("one_reader")
+
+DECIDE, OF_UNSTARTED = "/dead-letters/decide", "/unstarted/decide"
+GONE = "Nothing was done: this console no longer has what that page showed. Open it again, and deci"
+NOT_THERE = "Nothing was done: what you chose is not in the queue now, or another reader holds it."
+NO_NOTE = "Say why: whoever reads the history later needs a note."
+NO_FUNCTION = "LookupError: No function is named to look it up (FindFunctionArn)"
+
+
+def asks(client: Client, action: str, path: str = DECIDE, **more: Any) -> Answer:
+    """The page that shows what would be done."""
+    return client.get(path, **({"scope": "all", "action": action} | more))
+
+
+def ends(client: Client) -> dict[str, int]:
+    """How many of the newest job ended how."""
+    return dict(client.context.jobs.all()[0].progress().results_by_end)
+
+
+def sent_again(stack: Stack) -> int:
+    return len(received(stack, stack.requests_queue))
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("method", "form", "status", "told"),
+    [
+        ("POST", {"key": "", "note": "  "}, 422, NO_NOTE),
+        ("POST", {"key": "", "note": "x" * 1001}, 422, "in 1,000 characters at most: 1,001 came."),
+        (
+            "POST",
+            {"key": "", "action": "", "note": "why"},
+            422,
+            "Choose what to do: retry, perform",
+        ),
+        ("POST", {"note": "why"}, 410, GONE),
+        ("POST", {"key": "another", "note": "why"}, 410, GONE),
+        ("GET", {"scope": "ticked"}, 422, "Nothing is ticked. Tick some, or choose all."),
+        ("GET", {"scope": "ticked", "entry": "another"}, 410, NOT_THERE),
+        ("GET", {"key": "another"}, 410, GONE),
+    ],
+)
+def test_what_is_missing_is_said_and_nothing_is_decided(
+    lease: Stack, console: Open, method: str, form: dict[str, str], status: int, told: str
+) -> None:
+    dead(lease, "m-1")
+    client = console(lease)
+    (key,) = asks(client, "reject").fields["key"]
+    fields = {"action": "reject"} | form | ({"key": key} if form.get("key") == "" else {})
+    answer = client.post(DECIDE, **fields) if method == "POST" else client.get(DECIDE, **fields)
+    assert (answer.status, len(answer.problems)) == (status, 1)
+    assert told in answer.problems[0]
+    assert (client.context.jobs.all(), row(lease, "m-1")["outcome"]) == ([], "dead_letter")
+
+
+def test_what_a_page_showed_that_is_known_no_more_is_not_decided(
+    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rejected(lease)
+    client = console(lease)
+    shown = client.get("/message", id="m-1")
+    lease.sqs.purge_queue(QueueUrl=lease.dead_letter_queue)
+    dead(lease, "m-1", 1)
+    complete(lease, "m-1")
+    monkeypatch.setattr(client.context.letters.forms, "_most", 1)
+    client.expire()
+    assert client.get("/message", id="m-1").fields["key"] != shown.fields["key"]
+    (problem,) = client.send(DECIDE, shown, action="reject", note="closed").problems
+    assert problem.startswith(GONE)
+    assert (client.context.jobs.all(), row(lease, "m-1")["outcome"]) == ([], "dead_letter")
+
+
+# ---------------------------------------------------------------- one, by its page
+
+
+def test_the_page_of_a_message_decides_the_letter_that_it_showed_and_no_other(
+    lease: Stack, console: Open, screen: Screen
+) -> None:
+    rejected(lease)
+    client = console(lease)
+    screen("message_rejected", client, "/message?id=m-1")
+    shown = client.open("/message?id=m-1")
+    retried_by_a_colleague(lease)
+    assert sent_again(lease) == 1
+    assert client.send(DECIDE, shown, action="retry").headers["location"] == "/jobs/1"
+    assert (row(lease, "m-1")["outcome"], sent_again(lease), ends(client)) == (
+        ("dead_letter", 0, {"failed": 1})
+    )
+    now = client.open("/message?id=m-1")
+    assert "(Unclear: 'timed out'), and the look-up gave no answer." in now.text.replace(
+        "&#39;", "'"
+    )
+    assert now.actions == ["retry", "perform", "resolve", "reject"]
+    client.send(DECIDE, now, action="reject", note="now it is seen")
+    assert row(lease, "m-1")["outcome"] == "rejected"
+
+
+def test_nor_does_it_where_the_queue_was_read_since(lease: Stack, console: Open) -> None:
+    rejected(lease)
+    client = console(lease)
+    shown = client.open("/message?id=m-1")
+    retried_by_a_colleague(lease)
+    assert sent_again(lease) == 1
+    client.read_queues()
+    client.send(DECIDE, shown, action="retry")
+    assert (row(lease, "m-1")["outcome"], sent_again(lease), ends(client)) == (
+        ("dead_letter", 0, {"failed": 1})
+    )
+
+
+def test_a_letter_that_was_not_read_is_decided_on_once_it_is(lease: Stack, console: Open) -> None:
+    client = console(lease)
+    rejected(lease)
+    client.expire(queues=False)
+    page = client.open("/message?id=m-1")
+    assert any(one.startswith("Its dead letter was not found, and you") for one in page.words)
+    assert page.actions == []
+    assert page.commands[0] == "actonce dead-letters show --stack-name actonce m-1"
+    assert client.send("/scan", page).headers["location"] == "/message?id=m-1"
+    assert client.get("/message/now", id="m-1").actions == ["reject", "retry", "resolve"]
+
+
+def test_where_the_letter_was_not_read_and_is_due_it_is_read(lease: Stack, console: Open) -> None:
+    client = console(lease)
+    rejected(lease)
+    client.expire()
+    assert client.get("/message", id="m-1").actions == ["reject", "retry", "resolve"]
+
+
+def test_what_nothing_can_look_up_is_performed_on_a_persons_word_and_not_retried(
+    lease: Stack, console: Open, screen: Screen
+) -> None:
+    dead(lease, "m-1", reason="outcome_unknown", error="_CannotFind", cause=NO_FUNCTION)
+    complete(lease, "m-1")
+    client = console(lease)
+    screen("message_unknown", client, "/message?id=m-1")
+    assert client.open("/dead-letters").actions == ["perform", "resolve", "reject"]
+    refused = asks(client, "retry")
+    why = (
+        "No function can look it up (FindFunctionArn is not set), so a retry would end as the same"
+    )
+    assert (refused.status, refused.problems[0].startswith(why)) == (422, True)
+    screen("decide_perform", client, f"{DECIDE}?scope=all&action=perform")
+    page = asks(client, "perform")
+    for action, note, told in (("retry", "", why), ("perform", " ", NO_NOTE)):
+        answer = client.send(DECIDE, page, action=action, note=note)
+        assert (answer.status, answer.problems[0].startswith(told)) == (422, True)
+    client.send(DECIDE, page, note="nothing in the journal")
+    screen("job", client, "/jobs/1")
+    assert (row(lease, "m-1")["status"], sent_again(lease)) == ("IN_PROGRESS", 1)
+
+
+# ---------------------------------------------------------------- many
+
+
+def test_only_what_was_ticked_is_decided_once(lease: Stack, console: Open) -> None:
+    for n in range(3):
+        dead(lease, f"m-{n}", n)
+    client = console(lease)
+    ticked = [one.entry for one in client.letters.entries if one.message_id != "m-1"]
+    form = asks(client, "reject", scope="ticked", entry=ticked).fields | {"note": "closed"}
+    assert client.post(DECIDE, **form).headers["location"] == "/jobs/1"
+    client.finish()
+    again = client.post(DECIDE, {"hx-request": "true"}, **form)
+    assert again.headers["hx-redirect"] == "/jobs/1"
+    assert (len(client.context.jobs.all()), ids_left(lease)) == (1, ["m-1"])
+
+
+def test_a_whole_group_is_decided_and_nothing_that_came_later(lease: Stack, console: Open) -> None:
+    for n in range(12):
+        dead(lease, f"m-{n}", n)
+    dead(lease, "other", 20, reason="rejected", error="Rejected")
+    client = console(lease)
+    group = {"reason": "not_performed", "error": "NotPerformed"}
+    page = asks(client, "resolve", **group)
+    assert "Resolve 12 dead letters?" in page.words
+    assert [cells[0] for cells in page.rows] == [f"m-{n}" for n in range(12)]
+    (command,) = page.commands
+    kind = "--reason not_performed --error NotPerformed --before "
+    assert command.startswith(f"actonce dead-letters resolve --all {kind}")
+    dead(lease, "later", 30)
+    client.read_queues()
+    client.send(DECIDE, page, note="by telephone")
+    outcomes = [row(lease, name)["outcome"] for name in ("m-7", "other", "later")]
+    assert outcomes == ["resolved", "dead_letter", "dead_letter"]
+    assert (ends(client), len(client.get("/jobs/1").rows)) == ({"decided": 12}, 12)
+    assert [cells[1] for cells in client.get("/dead-letters").rows] == ["other", "later"]
+    assert ids_left(lease) == ["later", "other"]
+
+
+def test_how_the_stack_is_is_looked_at_again_after_a_decision(
+    lease: Stack, console: Open, screen: Screen
+) -> None:
+    dead(lease, "m-1")
+    client = console(lease)
+    screen("stack", client, "/stack")
+    client.send(DECIDE, asks(client, "reject"), note="closed")
+    assert "| Waits for | nobody | Waiting for decision | 0 |" in client.open("/stack").words[1]
+
+
+# ---------------------------------------------------------------- what could not be started
+
+
+def test_what_could_not_be_started_is_sent_back(
+    lease: Stack, console: Open, screen: Screen
+) -> None:
+    body = '{"message_id": "m-1"}'
+    entry = unstart(lease, body, "received_too_often")
+    client = console(lease)
+    assert client.get("/unstarted/entry", entry=entry).actions == ["send-back", "discard"]
+    assert client.open("/unstarted").actions == ["send-back", "discard"]
+    screen("send_back", client, f"{OF_UNSTARTED}?scope=all&action=send-back")
+    client.send(OF_UNSTARTED, asks(client, "send-back", OF_UNSTARTED), note="")
+    assert "1 of 1 finished: 1 sent back" in client.get("/jobs/1").words
+    assert bodies_left(lease, lease.requests_queue) == [body]
+    assert client.get("/unstarted/entry", entry=entry).status == 404
+
+
+def test_an_entry_is_found_that_came_later_and_one_that_is_held_is_not_said_to_be_gone(
+    lease: Stack, console: Open
+) -> None:
+    client = console(lease)
+    entry = unstart(lease, "{")
+    client.expire()
+    assert client.get("/unstarted/entry", entry=entry).status == 200
+    hold(lease, lease.unstarted_queue)
+    held = console(lease).get("/unstarted/entry", entry=entry)
+    assert (held.status, "Another reader held 1 more" in held.text) == (404, True)
+
+
+@pytest.fixture
+def garbage(lease: Stack) -> Stack:
+    for n in range(3):
+        unstart(lease, f"garbage {n}")
+    return lease
+
+
+def test_what_cannot_be_written_to_a_file_is_not_discarded(garbage: Stack, tmp_path: Path) -> None:
+    client = console_of(garbage, tmp_path / "no such folder")
+    page = asks(client, "discard", OF_UNSTARTED)
+    client.send(OF_UNSTARTED, page, note="a scanner")
+    told = client.get("/jobs/1")
+    assert "0 of 3 ended early" in told.words
+    (problem,) = told.problems
+    assert problem.startswith(f"{tmp_path}/no such folder/discarded-")
+    assert "cannot be written: No such file or directory" in problem
+    assert "The other 3 wait as before." in problem
+    assert len(bodies_left(garbage, garbage.unstarted_queue)) == 3
+
+
+def test_what_is_discarded_is_written_to_a_file_first_and_the_file_is_named(
+    garbage: Stack, console: Open, screen: Screen, tmp_path: Path
+) -> None:
+    client = console(garbage)
+    screen("discard", client, f"{OF_UNSTARTED}?scope=all&action=discard")
+    client.send(OF_UNSTARTED, asks(client, "discard", OF_UNSTARTED), note="a scanner")
+    screen("job_discarded", client, "/jobs/1")
+    (file,) = tmp_path.iterdir()
+    bodies = sorted(json.loads(line)["body"] for line in file.read_text().splitlines())
+    assert (bodies, client.unstarted.entries) == (["garbage 0", "garbage 1", "garbage 2"], [])

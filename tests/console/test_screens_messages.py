@@ -1,0 +1,336 @@
+"""The page of one message, of one delivery that was not started, and the list of messages."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actonce.console.views import messages as message_views
+from actonce.stack.clients import Stack
+from actonce_core.execution import execution_name
+from actonce_core.first_attempt import FIRST_ATTEMPT
+from actonce_core.records import timestamp
+from tests.console.client import Answer, Client
+from tests.console.conftest import Open, Screen
+from tests.console.stacks import complete, log_conflict, own_effect, rejected, unstart
+from tests.support.queues import dead, put_row
+from tests.support.stacks import NOW, TABLE, forbid, with_executions, with_outputs
+
+pytestmark = pytest.mark.usefixtures("one_reader")
+
+FIRST = '{"message_id": "m-1", "patient": "<b>Zoë</b>", "practice": "main"}'
+THEN = FIRST.replace("main", "harbour")
+NO = "AWS: An error occurred (AccessDenied) when calling the {} operation: no"
+NOWHERE = "No part of the stack has seen a message 'm-1'."
+
+
+def denied(client: Client, service: str, operation: str = "*") -> None:
+    """To the console alone."""
+    forbid(client.context.stack, service, operation)
+
+
+def start(stack: Stack, message_id: str, body: str = "a body") -> None:
+    """Have an execution begin, which waits."""
+    stack.stepfunctions.start_execution(
+        stateMachineArn=stack.state_machine,
+        name=message_id,
+        input=json.dumps({"message_id": message_id, "body": body}),
+    )
+
+
+def first_seen(stack: Stack, message_id: str, **more: str) -> None:
+    """The row that a starter writes."""
+    row = {"fingerprint": "f", "first_seen": timestamp(NOW), "memory": stack.state_machine}
+    item: Any = {n: {"S": v} for n, v in (row | more | {"message_id": message_id}).items()}
+    stack.dynamodb.put_item(TableName=TABLE, Item=item)
+
+
+def timeline(page: Answer) -> list[str]:
+    """Where and what, of each of its moments."""
+    rows = (one.split(" | ") for one in page.words if one.startswith("| "))
+    return [f"{cells[1]}: {cells[2]}" for cells in rows if " UTC" in cells[0] and len(cells) > 3]
+
+
+# ---------------------------------------------------------------- a conflict
+
+
+def test_a_conflict_is_shown_beside_what_was_first(
+    machine: Stack, console: Open, screen: Screen
+) -> None:
+    entry = unstart(machine, THEN, "conflict")
+    other = unstart(machine, THEN.replace("m-1", "m-2"), "conflict")
+    start(machine, "m-1", FIRST)
+    client = console(machine)
+    screen("message_conflict", client, "/message?id=m-1", "/message/raw?id=m-1")
+    compared = client.open(f"/unstarted/entry?entry={entry}")
+    assert [one for one in compared.words if "[" in one] == [
+        '| [del: "practice": "main"] | [ins: "practice": "harbour"]'
+    ]
+    assert compared.actions == ["discard", "send-back"]
+    assert [one.partition(" --")[0] for one in compared.commands] == [
+        f"actonce unstarted discard {entry}",
+        f"actonce unstarted send-back {entry}",
+    ]
+    none = "Step Functions has no execution of what came first to compare it with."
+    assert none in client.open(f"/unstarted/entry?entry={other}").words
+
+
+def test_a_conflict_that_the_log_tells_of_is_looked_for_before_it_is_said_to_be_gone(
+    machine: Stack, console: Open
+) -> None:
+    start(machine, "m-1")
+    before = unstart(machine, "{")
+    client = console(machine)
+    machine.sqs.purge_queue(QueueUrl=machine.unstarted_queue)
+    entry = unstart(machine, '{"message_id": "m-1"}', "conflict")
+    log_conflict(machine, "m-1")
+    for path in ("/message/log?id=m-1", "/message/now?id=m-1"):
+        page = client.open(path)
+        assert f"/unstarted/entry?entry={entry}" in page.links
+        assert '| [del: a body] | [ins: {"message_id": "m-1"}]' in page.words
+        assert "Compared line by line, as they were sent." in page.words
+        assert timeline(page)[-2:] == ["StarterFunction: refused", "UnstartedQueue: waits"]
+    assert client.get("/unstarted/entry", entry=before).status == 404
+
+
+def test_a_conflict_that_is_not_found_is_not_said_to_be_gone(machine: Stack, console: Open) -> None:
+    start(machine, "m-1")
+    log_conflict(machine, "m-1")
+    client = console(machine)
+    for path in ("/message/log?id=m-1", "/message/now?id=m-1"):
+        page = client.open(path)
+        (told,) = (one for one in page.words if "UnstartedQueue had nothing of it at" in one)
+        assert told.startswith("1 delivery with this id brought other content and was refused.")
+        assert "Look again in UnstartedQueue" in page.words
+        assert timeline(page)[-1] == "StarterFunction: refused"
+
+
+# ---------------------------------------------------------------- not seen, or not read
+
+
+def test_a_message_that_is_refused_or_left_a_row_while_its_page_is_open_is_told(
+    machine: Stack, console: Open
+) -> None:
+    client = console(machine)
+    shown = client.open("/message/now?id=m-1")
+    assert (shown.words[0], NOWHERE in shown.words) == ("not seen yet", True)
+    unstart(machine, '{"message_id": "m-1"}', "received_too_often", source_message_id="m-1")
+    first_seen(machine, "m-2")
+    client.expire()
+    for _ in range(2):
+        shown = client.open("/message/now?id=m-1")
+        assert shown.words[0] == "not started"
+        assert shown.words[1].startswith("It was not started (received_too_often): SQS gave it up:")
+        assert timeline(shown) == ["UnstartedQueue: waits"]
+        assert "/message?id=m-1" in shown.links  # it looks no more by itself
+    row = client.open("/message/now?id=m-2")
+    assert row.words[0] == "not known"
+    assert "UnstartedQueue had nothing of it at" in row.words[1]
+    assert row.words[2].startswith("Find out by its effect whether it happened, before you send")
+    assert timeline(row) == ["Fingerprints: first seen"]
+
+
+def test_what_was_not_looked_at_is_not_said_to_hold_nothing(
+    machine: Stack, console: Open, screen: Screen
+) -> None:
+    screen("message_unseen", console(machine), "/message?id=m-1")
+    client = console(machine, reads=False)
+    denied(client, "sqs", "GetQueueAttributes")
+    client.read_queues()
+    words = client.open("/message/now?id=m-1").words
+    no = NO.format("GetQueueAttributes")
+    assert words[:4] == [
+        "not seen yet",
+        NOWHERE,
+        f"It may wait in RequestsQueue, which could not be read: {no}",
+        f"UnstartedQueue has not been read yet. The last attempt to read it failed: {no}",
+    ]
+
+
+def test_one_denied_read_does_not_end_the_page_of_a_message(machine: Stack, console: Open) -> None:
+    start(machine, "m-1")
+    first_seen(machine, "m-1")
+    client = console(machine)
+    denied(client, "stepfunctions", "DescribeExecution")
+    denied(client, "logs")
+    execution = f"Its execution could not be read: {NO.format('DescribeExecution')}"
+    log = f"Its deliveries could not be read: {NO.format('*')}"
+    for path, problems in (
+        ("/message?id=m-1", [execution]),
+        ("/message/now?id=m-1", [execution]),
+        ("/message/log?id=m-1", [execution, log]),
+    ):
+        page = client.open(path)
+        assert (page.status, page.problems) == (200, problems)
+        assert any(one.startswith("Its records have expired, or could") for one in page.words)
+        assert timeline(page) == ["Fingerprints: first seen"]
+        assert "/message?id=m-1" in page.links
+
+
+def test_events_that_may_not_be_read_leave_input_and_output(machine: Stack, console: Open) -> None:
+    start(machine, "m-1")
+    client = console(machine)
+    denied(client, "stepfunctions", "GetExecutionHistory")
+    page = client.open("/message/raw?id=m-1")
+    assert page.words[1:5] == ["Input", '{ "message_id": "m-1", "body": "a body" }', "Output", "{}"]
+    assert page.problems == [f"Its events could not be read: {NO.format('GetExecutionHistory')}"]
+
+
+# ---------------------------------------------------------------- its effect, body and id
+
+
+@pytest.mark.parametrize(
+    ("message_id", "effect_of", "actions", "advice"),
+    [
+        (
+            "m-1",
+            "m-1",
+            ["resolve", "retry", "reject"],
+            "Resolve it: {} has its effect (of 2026-01-",
+        ),
+        (
+            "m-2",
+            "m-2",
+            ["resolve", "retry", "perform", "reject"],
+            "Resolve it: {} has its effect (",
+        ),
+        ("m-1", "m-2", ["reject", "retry", "resolve"], "It did not happen: the function says that"),
+    ],
+)
+def test_where_the_effect_is_seen_to_resolve_is_advised_and_offered_first(
+    lease: Stack,
+    console: Open,
+    tmp_path: Path,
+    message_id: str,
+    effect_of: str,
+    actions: list[str],
+    advice: str,
+) -> None:
+    for number, reason in ((1, "rejected"), (2, "outcome_unknown")):
+        dead(lease, f"m-{number}", number, reason=reason)
+        complete(lease, f"m-{number}")
+    client = console(lease, effect_store=own_effect(tmp_path, effect_of))
+    page = client.open(f"/message?id={message_id}")
+    place = f"{tmp_path}/effects.jsonl"
+    assert page.actions == actions
+    assert any(one.startswith(advice.format(place)) for one in page.words)
+    (offered,) = (one for one in page.words if " advised " in one)
+    assert offered.startswith(f"( ) {actions[0]}: ")
+    twice = "Its effect is there already: this would make it happen twice."
+    warned = {one.split()[2] for one in page.words if one.endswith(twice)}
+    if message_id == effect_of:
+        # A retry of what may have happened looks first.
+        assert warned == ({"retry:"} if message_id == "m-1" else {"perform:"})
+        assert timeline(page) == [f"{place}: acted on", "Ledger: COMPLETE (dead_letter)"]
+    else:
+        assert warned == set()
+        assert page.words[2].endswith(f" {place} has no effect of it.")
+
+
+def test_the_body_stands_with_the_message_whole_and_is_laid_out_where_that_changes_nothing(
+    machine: Stack, console: Open
+) -> None:
+    changed = '{"b": 1.50, "a": "<i>"}'  # whose number would be another text
+    start(machine, "m-1", changed)
+    start(machine, "m-2", changed.replace("1.50", "1.5"))
+    client = console(machine)
+    assert changed in client.open("/message?id=m-1").words
+    assert '{ "b": 1.5, "a": "<i>" }' in client.open("/message?id=m-2").words
+
+
+def test_a_letter_leads_to_its_message_behind_a_lock_whatever_its_id_is(
+    lease: Stack, console: Open
+) -> None:
+    dead(lease, "order 17", execution_name=execution_name("order 17"))
+    complete(lease, "order 17")
+    client = console(lease)
+    assert "/message?id=order+17" in client.open("/dead-letters").links
+    page = client.open("/message?id=order+17")
+    assert page.actions == ["retry", "resolve", "reject"]
+    assert [one.partition("--stack-name actonce ")[2] for one in page.commands] == [
+        "'order 17'"
+    ] * 4
+
+
+def test_blanks_around_an_id_are_seen_and_a_long_id_is_cut_in_its_middle(
+    lease: Stack, console: Open
+) -> None:
+    long = "a" * 40 + "b" * 60
+    rejected(lease, " pay-1")
+    dead(lease, long, 1, execution_name=execution_name(long))
+    client = console(lease)
+    page = client.open("/dead-letters")
+    assert [cells[1] for cells in page.rows] == [" pay-1".strip(), f"{'a' * 39}…{'b' * 20}"]
+    assert {"/message?id=+pay-1", f"/message?id={long}"} <= set(page.links)
+    assert 'title="a blank"> </span>pay-1' in page.text
+    unseen = client.open("/message?id=m-9+")
+    assert "There are blanks around this id. Did you mean m-9 </message?id=m-9>?" in unseen.words
+    assert unseen.commands == ["actonce where --stack-name actonce 'm-9 '"]
+
+
+# ---------------------------------------------------------------- the list
+
+
+def test_the_list_tells_what_waits_for_a_decision_and_lists_it_alone(
+    lease: Stack, console: Open, screen: Screen
+) -> None:
+    rejected(lease)
+    put_row(lease, "m-2", "COMPLETE", "resolved")
+    complete(lease, "m-2")
+    client = console(lease)
+    screen("messages", client, "/messages")
+    waiting = client.get("/messages?status=waiting_for_decision")
+    assert waiting.headers["location"] == "/dead-letters"
+
+
+def test_messages_are_listed_by_status_and_day(
+    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(3):
+        put_row(lease, f"m-{n}", "COMPLETE", "performed")
+        complete(lease, f"m-{n}")
+    monkeypatch.setattr(message_views, "_PAGE", 2)
+    client = console(lease)
+    page = client.open("/messages?status=complete")
+    assert [cells[0] for cells in page.rows] == ["m-2", "m-1"]
+    assert "/messages?status=complete&cursor=2%3A" in page.links
+    assert client.open("/messages?day=2020-01-01").words[-1] == "There is no message that matches."
+    for query, told in (
+        ("day=the-31st", "'the-31st' is no day; write it as "),
+        ("status=nonsense", "There is no status 'nonsense' here; there are IN_PROGRESS, COMPLETE."),
+    ):
+        wrong = client.open(f"/messages?{query}")
+        assert (wrong.status, wrong.problems[0].startswith(told)) == (422, True)
+        assert f"/messages?{query}" in wrong.links
+
+
+def test_a_message_that_only_a_first_attempt_was_made_at_has_a_row_and_a_list_lacks_it(
+    machine: Stack, console: Open
+) -> None:
+    stack = with_outputs(with_executions(machine, "m-2"), StartExecutions="on-trouble")
+    row = {"memory": f"{stack.state_machine}{FIRST_ATTEMPT}", "updated": "2026-01-31T09:30:01.000Z"}
+    row |= {"status": "IN_PROGRESS", "attempt_id": "a-1"}
+    done = {"status": "COMPLETE", "outcome": "performed", "stage": "begun"}
+    first_seen(stack, "m-1", **(row | done), effect='{"order": "\\u001b[2J\u202e<b>"}')
+    first_seen(stack, "m-2", **row, stage="started")
+    first_seen(stack, "m-3", **row, stage="released")
+    client = console(stack)
+    listed = client.open("/messages")
+    assert [cells[0] for cells in listed.rows] == ["m-2"]
+    only = "This stack starts executions on trouble only, and these are the messages that have one."
+    assert any(one.startswith(only) for one in listed.words)
+    for message_id, state, sentence, event in (
+        ("m-1", "performed Its row is COMPLETE.", '<b>"}.', "COMPLETE (performed)"),
+        (
+            "m-2",
+            "retrying Its execution is RUNNING.",
+            "looks the effect up.",
+            "IN_PROGRESS, started",
+        ),
+        ("m-3", "retrying Its row is IN_PROGRESS.", "for another.", "IN_PROGRESS, released"),
+    ):
+        page = client.open(f"/message/now?id={message_id}")
+        assert (page.words[0], page.words[1].endswith(sentence)) == (state, True), page.words
+        assert timeline(page)[-2:] == ["Fingerprints: first seen", f"Fingerprints: {event}"]
+    assert '{"order": "\\u001b[2J\\u202e<b>"}' in client.open("/message?id=m-1").words[2]

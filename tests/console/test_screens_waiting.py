@@ -1,0 +1,365 @@
+"""What waits in the queues, by kind and in lists, and how the stack and its last audit are."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto.stepfunctions.models import stepfunctions_backends
+
+from actonce.console import context, queue_cache
+from actonce.stack.clients import Stack
+from actonce_core.records import timestamp
+from tests.console.client import Answer, Client
+from tests.console.conftest import Open, Screen
+from tests.console.stacks import own_effect, rejected, unstart
+from tests.support.queues import dead, hold, post
+from tests.support.stacks import deployed, forbid, with_executions
+
+pytestmark = pytest.mark.usefixtures("one_reader")
+
+EMPTY = ("No message waits for a decision", "UnstartedQueue is empty")
+RELY_ON_NOTHING = (
+    "Rely on nothing below: the stack that this console was started for was deleted or"
+)
+UNDECIDED = "Messages that wait for a decision"
+
+
+def denied(client: Client, service: str, operation: str = "*") -> None:
+    """To the console alone."""
+    forbid(client.context.stack, service, operation)
+
+
+def empty(page: Answer) -> list[str]:
+    """What it says of each queue that it is empty: `✓` for sure, or as far as it was read."""
+    return [
+        "✓" if one.startswith("✓") else one.partition(", ")[2].partition(" at ")[0]
+        for one in page.words
+        if any(told in one for told in EMPTY)
+    ]
+
+
+AS_FAR = "as far as it was read"
+
+
+# ---------------------------------------------------------------- on the first page
+
+
+def test_what_waits_is_grouped_the_longest_waiting_first(
+    lease: Stack, console: Open, screen: Screen
+) -> None:
+    screen("nothing_waits", console(lease), "/")
+    for n in range(3):
+        dead(lease, f"m-{n}", n, reason="rejected", error="Rejected")
+    dead(lease, "m-9", 9)
+    unstart(lease, "{")
+    screen("waiting", console(lease), "/")
+
+
+def test_a_stack_that_was_deleted_or_replaced_is_not_said_to_be_clear(
+    lease: Stack, console: Open
+) -> None:
+    client = console(lease)
+    lease.aws.client("cloudformation").delete_stack(StackName=lease.name)
+    client.expire()
+    page = client.open("/")
+    assert page.problems[0].startswith(RELY_ON_NOTHING)
+    assert empty(page) == [AS_FAR, AS_FAR]
+    rejected(lease)
+    client.read_queues()
+    deployed(lease, lease.outputs)
+    client.expire()
+    (problem,) = client.open("/").problems
+    assert problem.startswith(RELY_ON_NOTHING)
+    asked = client.open("/dead-letters/decide?scope=all&action=reject")
+    refused = client.send("/dead-letters/decide", asked, note="of which stack?")
+    (problem,) = refused.problems
+    assert (refused.status, client.context.jobs.all()) == (410, [])
+    assert problem.startswith(
+        "Nothing was done: the stack that this console was started for was de"
+    )
+
+
+def test_a_stack_that_cannot_be_asked_for_is_not_said_to_be_there(
+    lease: Stack, console: Open
+) -> None:
+    client = console(lease)
+    denied(client, "cloudformation", "DescribeStacks")
+    page = client.open("/")
+    assert page.problems[0].startswith(
+        "Whether this stack is still there could not be read: AWS: An"
+    )
+    assert empty(page) == ["✓", "✓"]
+
+
+def test_what_another_reader_holds_is_not_taken_for_nothing(lease: Stack, console: Open) -> None:
+    client = console(lease, reads=False)
+    dead(lease, "m-1")
+    hold(lease, lease.dead_letter_queue)
+    client.read_queues()
+    for path in ("/dead-letters", "/"):
+        page = client.open(path)
+        assert "Another reader holds 1 more of this queue, so they are missing here." in page.words
+        assert empty(page) == ([AS_FAR, "✓"] if path == "/" else [])
+        assert page.sure == (path == "/")
+
+
+@pytest.mark.parametrize("was_read", [False, True])
+def test_what_cannot_be_read_is_not_taken_for_nothing(
+    lease: Stack, console: Open, *, was_read: bool
+) -> None:
+    client = console(lease, reads=was_read)
+    if was_read:
+        assert empty(client.open("/")) == ["✓", "✓"]
+    lease.sqs.delete_queue(QueueUrl=lease.dead_letter_queue)
+    client.read_queues()
+    listed, first = client.open("/dead-letters"), client.open("/")
+    for page in (listed, first):
+        assert "(AWS.SimpleQueueService.NonExistentQueue)" in page.problems[0]
+        assert "The stack, or a part of it, may be gone: actonce status looks." in page.problems[0]
+    assert listed.sure == 0
+    if was_read:
+        assert listed.words[-1].startswith("Nothing of this kind was found (read at ")
+        assert empty(first) == [AS_FAR, "✓"]
+    else:
+        assert "The queue has not been read yet. Look again </dead-letters>" in listed.words
+        assert empty(first) == [AS_FAR]  # of the other queue
+
+
+def test_what_may_not_be_seen_is_told_with_what_to_do_and_the_rest_is_shown(
+    lease: Stack, console: Open
+) -> None:
+    rejected(lease)
+    client = console(lease)
+    denied(client, "sqs", "GetQueueAttributes")
+    page = client.open("/")
+    assert page.problems == [
+        "AWS: An error occurred (AccessDenied) when calling the GetQueueAttributes operation: no"
+    ]
+    assert "Waiting for decision 1" in page.words
+    assert empty(page) == [AS_FAR]
+    denied(client, "dynamodb", "Scan")
+    refused = client.open("/messages")
+    assert (refused.status, "calling the Scan" in refused.problems[0]) == (502, True)
+    assert refused.words[-1] == "Go back </messages>"
+
+
+# ---------------------------------------------------------------- lists
+
+
+def test_a_list_is_read_again_when_it_is_due_and_before_that_says_how_old_it_is(
+    lease: Stack, console: Open, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = console(lease)
+    assert client.open("/unstarted").sure == 1
+    unstart(lease, "{")
+    client.expire()
+    screen("unstarted", client, "/unstarted")
+    unstart(lease, "{", "too_large")
+    client.expire(queues=False)
+
+    def ages(path: str) -> list[str]:
+        page = client.open(path)
+        assert [one for one in page.words if "| not json" in one or "| a detail |" in one]
+        return [one for one in page.words if " has " in one and " now" in one]
+
+    (listed,), (first,) = ages("/unstarted"), ages("/")
+    assert listed.startswith("The queue had 1 messages when it was read, ")
+    assert listed.endswith(" ago, and has 2 now. Look again on the first page </>")
+    assert first.endswith(" ago; the queue has 2 messages now. Look again.")
+    monkeypatch.setattr(queue_cache, "OLD", timedelta())
+    assert len(ages("/unstarted?reason=not_json")) == 1
+    assert [one.partition("; ")[2] for one in ages("/")] == [
+        "the queue has 0 messages now. Look again.",
+        "the queue has 2 messages now. Look again.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "action", "actions"),
+    [
+        ("dead_letters", "reason=rejected", "reject", ["reject", "retry", "resolve"]),
+        ("unstarted", "reason=conflict", "discard", ["discard", "send-back"]),
+    ],
+)
+def test_what_is_advised_on_a_kind_stands_above_its_list_and_is_offered_first(
+    lease: Stack,
+    console: Open,
+    screen: Screen,
+    name: str,
+    kind: str,
+    action: str,
+    actions: list[str],
+) -> None:
+    rejected(lease)
+    dead(lease, "m-3", reason="outcome_unknown")
+    unstart(lease, '{"message_id": "m-2"}', "conflict")
+    client, path = console(lease), f"/{name.replace('_', '-')}"
+    screen(
+        f"{name}_of_a_kind",
+        client,
+        f"{path}?{kind}",
+        f"{path}/decide?scope=all&{kind}&action={action}",
+    )
+    assert client.get(f"{path}?{kind}").actions == actions
+    every = {"dead_letters": ["retry", "perform", "resolve", "reject"]}
+    assert client.get(path).actions == every.get(name, ["send-back", "discard"])
+    assert client.get("/message", id="m-1").actions == ["reject", "retry", "resolve"]
+
+
+def test_what_is_known_not_to_have_happened_is_not_performed_on_a_persons_word(
+    lease: Stack, console: Open
+) -> None:
+    rejected(lease)
+    refused = console(lease).open("/dead-letters/decide?scope=all&reason=rejected&action=perform")
+    (problem,) = refused.problems
+    assert refused.status == 422
+    assert problem == (
+        "That it did not happen is known, and needs no one to confirm it: "
+        "decide retry, which performs it without a look-up."
+    )
+
+
+def test_a_kind_without_a_name_is_not_all_kinds(lease: Stack, console: Open) -> None:
+    dead(lease, "named")
+    dead(lease, "nameless", 1, error="")
+    client, kind = console(lease), "reason=not_performed&error="
+    assert [cells[1] for cells in client.open(f"/dead-letters?{kind}").rows] == ["nameless"]
+    page = client.open(f"/dead-letters/decide?scope=all&{kind}&action=retry")
+    assert "Retry 1 dead letter?" in page.words
+    assert "Why? (optional) The note stays in each execution's history." in page.words
+    assert [cells[0] for cells in page.rows] == ["nameless"]
+    (command,) = page.commands
+    assert " --all --reason not_performed --error '' --before " in command
+
+
+def test_where_no_command_does_the_same_none_is_shown(lease: Stack, console: Open) -> None:
+    dead(lease, "m-1", reason="of another version", error="E")
+    dead(lease, "m-2", 1, error="E\u202e")
+    client = console(lease)
+    none = "No command does the same: with --all it would act on messages that were not shown here,"
+    for kind, message_id in (("reason=of+another+version", "m-1"), ("error=E%E2%80%AE", "m-2")):
+        page = client.open(f"/dead-letters/decide?scope=all&{kind}&action=reject")
+        assert [cells[0] for cells in page.rows] == [message_id]
+        assert page.commands == []
+        assert any(one.startswith(none) for one in page.words)
+    assert "E\\u202e" in page.rows[0]
+    dead(lease, "m-3", 2)
+    hold(lease, lease.dead_letter_queue, 1)
+    client.read_queues()
+    every = client.open("/dead-letters/decide?scope=all&action=reject")
+    assert [one.split()[-1] for one in every.commands] == ["m-2", "m-3"]
+    assert all(" reject --letter " in one for one in every.commands)
+
+
+def test_where_an_effects_table_is_known_it_is_looked_at_before_a_retry_is_advised(
+    lease: Stack, console: Open, tmp_path: Path
+) -> None:
+    dead(lease, "m-1", reason="rounds_used_up", cause="late")
+    client = console(lease, effect_store=own_effect(tmp_path, "m-9"))
+    page = client.open("/dead-letters?reason=rounds_used_up&error=NotPerformed")
+    (advice,) = (one for one in page.words if one.startswith("For m-1, which waits longest"))
+    assert f"Look first whether {tmp_path}/effects.jsonl has its effect, which was not" in advice
+    assert page.actions == ["retry", "resolve", "reject"]
+
+
+# ---------------------------------------------------------------- stopped before it was decided
+
+
+def stopped(machine: Stack, *message_ids: str) -> Stack:
+    """Executions of two messages, of which somebody stopped those."""
+    stack = with_executions(machine, "m-1", "m-2")
+    made = stepfunctions_backends["123456789012"]["us-east-1"].state_machines[-1].executions
+    for message_id in message_ids:
+        arn = stack.execution_arn(message_id)
+        stack.stepfunctions.stop_execution(executionArn=arn)
+        (one,) = (one for one in made if one.execution_arn == arn)
+        one.stop_date = datetime.now(UTC)
+    return stack
+
+
+def test_what_ended_before_it_was_decided_waits_with_the_command_that_continues_it(
+    machine: Stack, console: Open, screen: Screen
+) -> None:
+    stack = stopped(machine, "m-1")
+    client = console(stack)
+    screen("stopped", client, "/stopped")
+    before = client.open("/stopped").words
+    denied(client, "stepfunctions", "ListExecutions")
+    assert client.open("/stopped").words[0] == before[0]  # as it was found before
+    other = console(stack, reads=False)
+    denied(other, "stepfunctions", "ListExecutions")
+    assert other.open("/stopped").problems == [
+        "AWS: An error occurred (AccessDenied) when calling the ListExecutions operation: no"
+    ]
+
+
+def test_that_not_all_that_stopped_was_looked_at_is_told(
+    machine: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context, "MOST_STOPPED", 1)
+    page = console(stopped(machine, "m-1", "m-2")).open("/stopped")
+    assert page.words[0] == "Stopped before it was decided 1 or more"
+    assert page.commands == ["actonce dead-letters retry --stack-name actonce m-2"]
+    assert "only the 1 newest of each state were looked at. actonce list --status" in page.words[-1]
+
+
+def test_the_letter_of_what_ended_before_it_was_decided_waits_for_nothing_and_is_counted_once(
+    machine: Stack, console: Open
+) -> None:
+    stack = stopped(machine, "m-1")
+    for one in ("m-1", "m-2"):
+        post(stack, one, execution_arn=stack.execution_arn(one), reason="rejected")
+    client = console(stack)
+    assert (len(client.letters.entries), client.context.letters.state.messages) == (1, 2)
+    assert "Waiting for decision 1" in client.open("/waiting").words
+    assert [cells[0] for cells in client.open("/stopped").rows] == ["m-1"]
+    letters = client.open("/dead-letters")
+    assert [cells[1] for cells in letters.rows] == ["m-2"]
+    assert letters.actions == ["retry", "resolve", "reject"]
+    page = client.open("/message?id=m-1")
+    assert page.words[1] == "aborted Its execution is ABORTED."
+    assert page.words[3].endswith(" UTC. actonce dead-letters retry --stack-name actonce m-1")
+    assert page.actions == []
+
+
+# ---------------------------------------------------------------- the last audit
+
+AUDIT: dict[str, Any] = {
+    "version": 1,
+    "sentence": "Of 3 messages, 1 acted on again, 1 lost.",
+    "exit_status": 1,
+    "from": "2026-01-31",
+    "to": "2026-01-31",
+    "days": [{"day": "2026-01-31", "verdicts": {"performed_again": 1, "lost": 1}}],
+    "alarms": [{"message_id": "m-1", "verdict": "performed_again", "timeline": []}],
+}
+NOT_ENDED = "The audit that began has not come to its end."
+
+
+def test_the_audit_that_is_at_hand_is_shown(
+    lease: Stack, console: Open, screen: Screen, tmp_path: Path
+) -> None:
+    client = console(lease, audit=tmp_path)
+    assert client.open("/audit").words[1].startswith("There is no audit of this stack yet.")
+
+    def audited(**summary: Any) -> None:
+        at = timestamp(lease.created_at() + timedelta(seconds=1))
+        (tmp_path / "summary.json").write_text(json.dumps({"generated_at": at} | summary))
+
+    audited(**AUDIT)
+    screen("audit", client, "/audit")
+    audited(version=1, sentence=NOT_ENDED, exit_status=2, records="records/")
+    words = client.open("/audit").words
+    assert words[1] == f"not audited {NOT_ENDED}"
+    assert words[2].startswith("So it says nothing of any message. It is still running, or it was")
+    (tmp_path / "summary.json").write_text("{")
+    broken = client.open("/audit")
+    assert (broken.status, "summary.json of" in broken.problems[0]) == (502, True)
+    audited(**AUDIT | {"generated_at": "2026-01-31T10:00:00Z"})
+    other = client.open("/audit")
+    told = (
+        f"The audit in {tmp_path}/ is another stack's: it was made at 2026-01-31T10:00:00.000Z, b"
+    )
+    assert (other.status, other.problems[0].startswith(told)) == (502, True)
