@@ -82,13 +82,13 @@ def screen(run: Run, request: pytest.FixtureRequest, tmp_path: Path) -> Screen:
     """
 
     def hold(name: str, stack: Stack | None, *lines: str) -> None:
-        told = []
+        shown = []
         for line in lines:
             ended = run(line, stack)
-            told += [f"$ actonce {line}", *(one for one in ended.out.splitlines() if one)]
-            told += [f"! {one}" for one in ended.err.splitlines()]
-            told += [f"[{ended.status}]"] if ended.status else []
-        text = "".join(f"{one.rstrip()}\n" for one in told)
+            shown += [f"$ actonce {line}", *(one for one in ended.out.splitlines() if one)]
+            shown += [f"! {one}" for one in ended.err.splitlines()]
+            shown += [f"[{ended.status}]"] if ended.status else []
+        text = "".join(f"{one.rstrip()}\n" for one in shown)
         compare(request, f"screens/{name}.txt", with_names(text, tmp_path))
 
     return hold

@@ -36,8 +36,8 @@ def test_results_in_a_folder_or_a_bucket_become_a_page(
     s3.put_object(Bucket="records", Key="audit/summary.json", Body=summary)
     answer = "Each of the 200 messages was acted on at most once, and none was lost.\n"
     for to in ("here.html", "no-folder/page.html"):
-        told = "" if place == "." else "On AWS: account 123456789012, Region us-east-1\n"
-        assert run(f"audit page {place} --to {to}", stack) == (0, f"{answer}{to}\n", told)
+        header = "" if place == "." else "On AWS: account 123456789012, Region us-east-1\n"
+        assert run(f"audit page {place} --to {to}", stack) == (0, f"{answer}{to}\n", header)
         page = (tmp_path / to).read_text()
         assert page.startswith("<!DOCTYPE html>")
         assert "Each of the 200" in page
@@ -48,12 +48,12 @@ def test_where_no_summary_is_it_is_wrong_use(stack: Stack, run: Run, place: str)
     stack.aws.client("s3").create_bucket(Bucket="records")
     ended = run(f"audit page {place}", stack)
     assert (ended.status, ended.out) == (2, "")
-    said = f"actonce: {place} holds no summary.json: name the folder that an audit wrote.\n"
-    assert ended.err.endswith(said)
+    sentence = f"actonce: {place} holds no summary.json: name the folder that an audit wrote.\n"
+    assert ended.err.endswith(sentence)
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "sentence"),
     [
         ("{", "summary.json of results is no JSON (Expecting property name enclosed in double"),
         ("[]", "summary.json of results is no summary: run the audit again."),
@@ -62,12 +62,12 @@ def test_where_no_summary_is_it_is_wrong_use(stack: Stack, run: Run, place: str)
     ],
 )
 def test_what_is_no_summary_is_told_and_drawn_as_no_page(
-    run: Run, tmp_path: Path, content: str, told: str
+    run: Run, tmp_path: Path, content: str, sentence: str
 ) -> None:
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "summary.json").write_text(content)
     ended = run("audit page results")
-    assert (ended.status, ended.out, told in ended.err) == (1, "", True), ended.err
+    assert (ended.status, ended.out, sentence in ended.err) == (1, "", True), ended.err
     assert [str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*.*")] == [
         "results/summary.json"
     ]
@@ -79,7 +79,7 @@ def test_what_is_no_summary_is_told_and_drawn_as_no_page(
 def test_the_same_sources_give_the_same_bytes_in_a_folder_or_a_bucket(
     moto_stack: Stack, actonce: Actonce, tmp_path: Path
 ) -> None:
-    told = actonce("audit", "package", "--to", "one").out
+    printed = actonce("audit", "package", "--to", "one").out
     digests = json.loads(actonce("audit", "package", "--to", "two", "--json").out)
     s3 = moto_stack.aws.client("s3")
     s3.create_bucket(Bucket="bucket")
@@ -88,7 +88,7 @@ def test_the_same_sources_give_the_same_bytes_in_a_folder_or_a_bucket(
     for name, one in digests.items():
         content = (tmp_path / "two" / name).read_bytes()
         assert content == (tmp_path / "one" / name).read_bytes()
-        assert f"{one['sha256']}  one/{name}\n" in told
+        assert f"{one['sha256']}  one/{name}\n" in printed
         for key in (name, f"code/{name}"):
             assert s3.get_object(Bucket="bucket", Key=key)["Body"].read() == content
     assert digests.keys() == {"audit.py", "pipeline.zip"}

@@ -1,4 +1,4 @@
-"""`actonce dead-letters`: what is shown, asked and told, of few, of many, and of one by its id."""
+"""`actonce dead-letters`: what it shows, asks and reports, of few, of many, and of one."""
 
 import json
 from datetime import UTC, datetime
@@ -54,11 +54,11 @@ def test_few_are_listed_many_are_grouped_and_many_groups_are_counted(
     for n in range(2):
         dead(lease, f"n-{n}", n, error=f"Error{n}")
     screen("dead_letters_groups", lease, "dead-letters list")
-    told = json.loads(run("dead-letters list --json", lease).out)
-    assert len(told["dead_letters"]) == 8
-    groups = [(one["error"], one["count"], one["example"]) for one in told["groups"]]
+    answer = json.loads(run("dead-letters list --json", lease).out)
+    assert len(answer["dead_letters"]) == 8
+    groups = [(one["error"], one["count"], one["example"]) for one in answer["groups"]]
     assert groups == [("NotPerformed", 6, "m-0"), ("Error0", 1, "n-0"), ("Error1", 1, "n-1")]
-    assert told["groups"][0].keys() == {
+    assert answer["groups"][0].keys() == {
         *("reason", "error", "count", "oldest", "newest", "example"),
     }
 
@@ -72,10 +72,10 @@ def test_no_message_is_shown_unless_it_is_asked_for(lease: Stack, run: Run, scre
     )
     screen("dead_letters_show", lease, "dead-letters show m-1")
     (listed,) = json.loads(run("dead-letters list --json", lease).out)["dead_letters"]
-    told = json.loads(run("dead-letters show m-1 --json", lease).out)
-    summary = told.pop("summary")
+    answer = json.loads(run("dead-letters show m-1 --json", lease).out)
+    summary = answer.pop("summary")
     assert (summary["state"], summary["advised"]) == ("waiting_for_decision", "retry")
-    assert told == listed | {"execution_status": None, "message": {"body": "a secret"}}
+    assert answer == listed | {"execution_status": None, "message": {"body": "a secret"}}
     assert (letter := shown(lease, "m-1")) is not None
     assert listed == {
         "message_id": "m-1",
@@ -111,12 +111,12 @@ def test_of_an_execution_that_ended_undecided_nothing_waits_and_only_a_retry_con
         post(stack, one, execution_arn=stack.execution_arn(one), task_token=one)
     stop(stack, "m-1")
     screen("dead_letters_aborted", stack, "dead-letters list", "dead-letters list --reason aborted")
-    told = json.loads(run("dead-letters list --json", stack).out)
-    assert [one["message_id"] for one in told["dead_letters"]] == ["m-2"]
-    assert told["ended"] == {"aborted": 1}
+    answer = json.loads(run("dead-letters list --json", stack).out)
+    assert [one["message_id"] for one in answer["dead_letters"]] == ["m-2"]
+    assert answer["ended"] == {"aborted": 1}
     for more, message_id in (("", "m-2"), ("--reason aborted", "m-1")):
-        told = run(f"dead-letters reject --all --note x --dry-run --json {more}", stack).out
-        assert [one["message_id"] for one in json.loads(told)["dead_letters"]] == [message_id]
+        answer = run(f"dead-letters reject --all --note x --dry-run --json {more}", stack).out
+        assert [one["message_id"] for one in json.loads(answer)["dead_letters"]] == [message_id]
     by_id = run("dead-letters show m-1", stack)
     assert "execution_status  ABORTED\n" in by_id.out
     assert by_id.err == ""  # no other decision is offered
@@ -134,14 +134,14 @@ def stop(stack: Stack, message_id: str) -> None:
     stopped.stop_date = datetime.now(UTC)
 
 
-# ---------------------------------------------------------------- what is asked and told
+# ---------------------------------------------------------------- what is asked and reported
 
 
 def test_whoever_sits_at_the_terminal_is_asked_and_no_is_no(
     lease: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dead(lease, "m-1")
-    for answer, status, told, outcome in (
+    for answer, status, sentence, outcome in (
         (None, 2, "There is no terminal to ask at: say --yes, or --dry-run", "dead_letter"),
         (False, 1, "Nothing was done.\n", "dead_letter"),
         (True, 0, "", "rejected"),
@@ -150,7 +150,7 @@ def test_whoever_sits_at_the_terminal_is_asked_and_no_is_no(
         ended = run("dead-letters reject --all --note x", lease)
         assert ended.out.startswith("To reject: 1 dead letter\n")
         assert (ended.status, row(lease, "m-1")["outcome"]) == (status, outcome)
-        assert told in ended.err
+        assert sentence in ended.err
         assert ("Rejected: 1" in ended.out) is (answer is True)
 
 
@@ -161,9 +161,9 @@ def test_a_dry_run_shows_what_would_be_done_and_does_nothing(lease: Stack, run: 
         assert (ended.status, ended.err) == (0, "")
         assert ended.out.startswith("To retry: 1 dead letter\n")
         assert "Retried" not in ended.out
-    told = json.loads(run("dead-letters retry m-1 --dry-run --json", lease).out)
-    assert told.keys() == {"action", "dry_run", "dead_letters", "groups", "in_flight_elsewhere"}
-    assert (told["action"], told["dry_run"]) == ("retry", True)
+    answer = json.loads(run("dead-letters retry m-1 --dry-run --json", lease).out)
+    assert answer.keys() == {"action", "dry_run", "dead_letters", "groups", "in_flight_elsewhere"}
+    assert (answer["action"], answer["dry_run"]) == ("retry", True)
     gone = run("dead-letters retry nowhere --dry-run", lease)
     assert gone == (1, "", "actonce: Not found in DeadLetterQueue: nowhere.\n")
     assert (ids_left(lease), row(lease, "m-1")["outcome"]) == (["m-1"], "dead_letter")
@@ -172,9 +172,8 @@ def test_a_dry_run_shows_what_would_be_done_and_does_nothing(lease: Stack, run: 
 def test_what_became_of_each_is_told_and_one_that_is_not_decided_is_a_failure(
     lease: Stack, run: Run, screen: Screen
 ) -> None:
-    assert run("dead-letters retry --all --yes", lease) == (
-        (0, "There is no dead letter that matches.\n", "")
-    )
+    nothing = "There is no dead letter that matches.\n"
+    assert run("dead-letters retry --all --yes", lease) == (0, nothing, "")
     some(lease, 2)
     put_row(lease, "m-1", "IN_PROGRESS", None)
     screen("dead_letters_resolve", lease, "dead-letters resolve --all --yes --note x --each")
@@ -194,8 +193,8 @@ def test_ctrl_c_is_130_and_tells_what_was_done(
     monkeypatch.setattr(Bulk, "run", interrupted)
     ended = run("dead-letters reject --all --yes --note x --json", lease)
     assert ended.status == 130
-    told = json.loads(ended.out)
-    assert (told["counts"], told["left"], told["ends"]) == ({}, 3, [])
+    answer = json.loads(ended.out)
+    assert (answer["counts"], answer["left"], answer["ends"]) == ({}, 3, [])
     assert ended.err == (
         "actonce: Interrupted: 0 of 3 are done, the other 3 are as before. "
         "The same command continues with them.\n"
@@ -218,19 +217,21 @@ def test_what_ends_it_early_leaves_some_decided_some_unknown_and_some_as_they_we
 
 
 @pytest.mark.parametrize(
-    ("line", "status", "told"),
+    ("line", "status", "sentence"),
     [
         ("show request-1", 1, " in the queue; actonce where tells its story."),
         ("retry request-1 --yes", 1, " in the queue."),
         ("reject request-1 --note x --yes", 2, ", and without one that you were shown only retry"),
     ],
 )
-def test_an_id_is_named_whole(lease: Stack, run: Run, line: str, status: int, told: str) -> None:
+def test_an_id_is_named_whole(
+    lease: Stack, run: Run, line: str, status: int, sentence: str
+) -> None:
     dead(lease, "request-10")
     ended = run(f"dead-letters {line}", lease)
     assert (ended.status, ended.out) == (status, "")
     assert "There is no dead letter of 'request-1'" in ended.err
-    assert told in ended.err
+    assert sentence in ended.err
     assert ids_left(lease) == ["request-10"]
 
 
@@ -246,9 +247,9 @@ def test_whoever_decides_on_one_names_the_letter_that_was_shown(lease: Stack, ru
         "retry --letter 12345678 --all": (2, "--letter names the dead letter of one ID, without"),
         f"retry --letter {letter} --dry-run m-0": (2, "--letter names the dead letter of one ID"),
     }
-    for line, (status, told) in refused.items():
+    for line, (status, sentence) in refused.items():
         ended = run(f"dead-letters {line}", lease)
-        assert (ended.status, ended.out, told in ended.err) == (status, "", True), ended.err
+        assert (ended.status, ended.out, sentence in ended.err) == (status, "", True), ended.err
     assert ids_left(lease) == ["m-0", "m-1"]
 
 
@@ -269,10 +270,9 @@ def test_what_can_be_looked_up_is_not_performed_on_a_persons_word(lease: Stack, 
     assert (by_id.status, by_id.out) == (1, "")
     assert by_id.err.startswith(f"actonce: Nothing was decided. {why}")
     every = run("dead-letters perform --all --yes --note x", lease)
-    lines = every.out.splitlines()
-    assert (every.status, lines[0], lines[-1]) == (
-        (1, "To perform: 1 dead letter", "Not decided: 1")
-    )
+    first, *_, last = every.out.splitlines()
+    assert (every.status, first) == (1, "To perform: 1 dead letter")
+    assert last == "Not decided: 1"
     assert every.err.startswith(f"m-1: {why}")
     assert (ids_left(lease), row(lease, "m-1")["outcome"]) == (["m-1"], "dead_letter")
     retried = run("dead-letters retry --all --yes", lease)
@@ -298,10 +298,10 @@ def test_what_another_reader_holds_is_told_and_who_acts_on_all_has_not_acted_on_
     some(lease, 4)
     hold(lease, lease.dead_letter_queue, 1)
     ended = run(f"dead-letters {line} --json", lease)
-    told = json.loads(ended.out)
-    listed = told["ends"] if "ends" in told else told["dead_letters"]
+    answer = json.loads(ended.out)
+    listed = answer["ends"] if "ends" in answer else answer["dead_letters"]
     assert [one["message_id"] for one in listed] == ids
-    assert (ended.status, told["in_flight_elsewhere"]) == (status, 1)
+    assert (ended.status, answer["in_flight_elsewhere"]) == (status, 1)
     assert ended.err == ANOTHER_HOLDS + (
         f"actonce: Not all could be read: {AGAIN}\n" if status else ""
     )
@@ -309,7 +309,7 @@ def test_what_another_reader_holds_is_told_and_who_acts_on_all_has_not_acted_on_
 
 @pytest.mark.usefixtures("minute_long_looks")
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "sentence"),
     [
         ("show m-1", "cannot be told: {}; look again; actonce where tells its story."),
         ("retry m-1 --yes", "cannot be told: {}; look again.\n"),
@@ -321,12 +321,12 @@ def test_what_another_reader_holds_is_told_and_who_acts_on_all_has_not_acted_on_
     ],
 )
 def test_one_that_another_reader_may_hold_is_not_said_to_be_nowhere(
-    lease: Stack, run: Run, line: str, told: str
+    lease: Stack, run: Run, line: str, sentence: str
 ) -> None:
     dead(lease, "m-1")
     hold(lease, lease.dead_letter_queue)
     assert run("dead-letters list", lease) == (0, "", ANOTHER_HOLDS)
     ended = run(f"dead-letters {line}", lease)
     assert ended.status == 1
-    assert told.format("another reader holds 1 at this moment") in ended.err
+    assert sentence.format("another reader holds 1 at this moment") in ended.err
     assert "There is no" not in ended.out + ended.err

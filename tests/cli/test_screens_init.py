@@ -83,7 +83,7 @@ def test_the_stack_is_put_there_the_lines_to_add_are_printed_and_an_upgrade_keep
 
 
 @pytest.mark.parametrize(
-    ("line", "status", "told"),
+    ("line", "status", "sentence"),
     [
         ("--new --upgrade", 2, "--new makes a project, and --upgrade changes one: say one of the"),
         ("nowhere", 2, "There is no folder nowhere; actonce init --new makes one."),
@@ -93,10 +93,10 @@ def test_the_stack_is_put_there_the_lines_to_add_are_printed_and_an_upgrade_keep
     ],
 )  # fmt: skip
 def test_what_cannot_be_made_into_a_project_is_one_sentence(
-    run: Run, tmp_path: Path, line: str, status: int, told: str
+    run: Run, tmp_path: Path, line: str, status: int, sentence: str
 ) -> None:
     write(tmp_path, "file", "")
-    assert told in refusal(run, f"init {line}", status)
+    assert sentence in refusal(run, f"init {line}", status)
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(run: Run, tmp_path: Path) -> None:
@@ -186,6 +186,6 @@ def test_a_manifest_that_cannot_be_read_is_one_sentence(
     shop: Path, run: Run, manifest: str
 ) -> None:
     write(shop, "actonce/actonce.json", manifest)
-    told = refusal(run, "init --upgrade")
-    assert told.startswith(f"{shop}/actonce/actonce.json is not as actonce init wrote it (")
-    assert told.endswith("): take it from the repository's history.")
+    sentence = refusal(run, "init --upgrade")
+    assert sentence.startswith(f"{shop}/actonce/actonce.json is not as actonce init wrote it (")
+    assert sentence.endswith("): take it from the repository's history.")

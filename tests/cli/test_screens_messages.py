@@ -51,14 +51,14 @@ def test_the_list_has_ids_that_commands_take_and_tells_of_more(
 ) -> None:
     stack = with_executions(machine, "m-1", LONG_ID)
     screen("list_executions", stack, "list --limit 1")
-    told = json.loads(run("list --json", stack).out)
-    assert [(one["id"], one["message_id"]) for one in told["messages"]] == [
+    answer = json.loads(run("list --json", stack).out)
+    assert [(one["id"], one["message_id"]) for one in answer["messages"]] == [
         (execution_name(LONG_ID), LONG_ID),
         ("m-1", "m-1"),
     ]
-    assert {one["state"] for one in told["messages"]} == {"retrying"}
-    assert told["messages"][0].keys() == {"id", "message_id", "status", "state", "since", "ended"}
-    assert (told["more"], told["read_in_part"], told["only_trouble"]) == (False, False, False)
+    assert {one["state"] for one in answer["messages"]} == {"retrying"}
+    assert answer["messages"][0].keys() == {"id", "message_id", "status", "state", "since", "ended"}
+    assert (answer["more"], answer["read_in_part"], answer["only_trouble"]) == (False, False, False)
     assert json.loads(run("list --json --limit 1", stack).out)["more"] is True
     assert run("list --status failed", stack).out == "There is no message that matches.\n"
 
@@ -104,23 +104,24 @@ def test_where_names_what_it_could_not_read_and_does_not_take_it_for_absent(
 ) -> None:
     stack = with_executions(machine, "m-1")
     screen("where_execution", stack, "where m-1")
-    told = json.loads(run("where m-1 --json", stack).out)
-    assert [one["event_type"] for one in told["timeline"]] == ["started", "entered", "SUCCEEDED"]
-    assert [one["state"] for one in told["execution"]["steps"]] == ["", "A State", ""]
-    assert told["unread"] == {}
+    answer = json.loads(run("where m-1 --json", stack).out)
+    assert [one["event_type"] for one in answer["timeline"]] == ["started", "entered", "SUCCEEDED"]
+    assert [one["state"] for one in answer["execution"]["steps"]] == ["", "A State", ""]
+    assert answer["unread"] == {}
     forbid(stack, "stepfunctions", "GetExecutionHistory")
     no = "AWS: An error occurred (AccessDenied) when calling the GetExecutionHistory operation: no"
-    unread = f"Its execution's history, which tells whether it waits for a decision, could not be read: {no}"  # noqa: E501
+    history = "Its execution's history, which tells whether it waits for a decision,"
+    unread = f"{history} could not be read: {no}"
     assert run("where m-1", stack).out.splitlines()[-1] == unread
-    told = json.loads(run("where m-1 --json", stack).out)
-    summary = told.pop("summary")
-    assert (told["unread"], told["timeline"]) == ({"history": no}, [])
+    answer = json.loads(run("where m-1 --json", stack).out)
+    summary = answer.pop("summary")
+    assert (answer["unread"], answer["timeline"]) == ({"history": no}, [])
     assert (summary["state"], summary["unread"]) == ("running", [unread])
     assert summary.keys() == {
         *("state", "label", "explanation", "status", "outcome", "effects", "sentence"),
         *("advice", "advised", "conflicts", "unread"),
     }
-    assert told.keys() == {
+    assert answer.keys() == {
         *("message_id", "execution_name", "deliveries", "conflicts", "fingerprint", "row"),
         *("execution", "dead_letters", "effects", "effects_location", "unstarted"),
         *("unstarted_in_flight_elsewhere", "unread", "timeline"),
@@ -139,9 +140,9 @@ def test_who_asks_where_one_stands_that_waits_is_shown_the_way_to_its_letter(
     put(rows, "m-2", **ROW["m-2"], attempt_id="a-0", consumption_count="1")
     post(rows, "m-2", reason="rounds_used_up")
     screen("where_row", rows, "where m-2")
-    told = json.loads(run("where m-2 --json", rows).out)
-    assert (told["summary"]["state"], told["dead_letters"]) == ("waiting_for_decision", [])
-    assert told["row"]["outcome"] == "dead_letter"
+    answer = json.loads(run("where m-2 --json", rows).out)
+    assert (answer["summary"]["state"], answer["dead_letters"]) == ("waiting_for_decision", [])
+    assert answer["row"]["outcome"] == "dead_letter"
 
 
 def test_what_nobody_has_seen_may_be_waiting(machine: Stack, run: Run) -> None:
@@ -210,9 +211,9 @@ def test_a_message_that_only_a_first_attempt_was_made_at_has_its_row(
     on_trouble: Stack, run: Run, screen: Screen
 ) -> None:
     screen("where_first_attempt", on_trouble, "list", "where m-1")
-    told = json.loads(run("where m-1 --json", on_trouble).out)
-    assert (told["execution"], told["row"]["effect"]) == (None, HOSTILE_EFFECT)
-    assert told["fingerprint"].keys() == {"fingerprint", "first_seen", "memory"}
+    answer = json.loads(run("where m-1 --json", on_trouble).out)
+    assert (answer["execution"], answer["row"]["effect"]) == (None, HOSTILE_EFFECT)
+    assert answer["fingerprint"].keys() == {"fingerprint", "first_seen", "memory"}
 
 
 @pytest.mark.parametrize(
@@ -241,8 +242,8 @@ def test_a_message_that_only_a_first_attempt_was_made_at_has_its_row(
 def test_by_its_stage_it_is_told_who_goes_on_with_a_first_attempt(
     on_trouble: Stack, run: Run, message_id: str, event_types: list[str], label: str, sentence: str
 ) -> None:
-    told = json.loads(run(f"where {message_id} --json", on_trouble).out)
-    assert sorted(one["event_type"] for one in told["timeline"]) == sorted(event_types)
+    answer = json.loads(run(f"where {message_id} --json", on_trouble).out)
+    assert sorted(one["event_type"] for one in answer["timeline"]) == sorted(event_types)
     out = run(f"where {message_id}", on_trouble).out
     assert f"State          {label}\n" in out
     assert sentence in out

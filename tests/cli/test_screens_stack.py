@@ -81,9 +81,9 @@ def test_people_get_lines_and_machines_one_object(shop: Stack, run: Run, screen:
     alarm(stack, "DeadLettersWaitingAlarm")
     put_letters(stack, 1)
     screen("status", stack, "status")
-    told = json.loads(run("status --json", stack).out)
-    assert told["executions"]["at_work"] == {"count": 1, "more": False}
-    assert told["waits_for"] == "person"
+    answer = json.loads(run("status --json", stack).out)
+    assert answer["executions"]["at_work"] == {"count": 1, "more": False}
+    assert answer["waits_for"] == "person"
     for line, sentence in (
         ("dead-letters list --match x", "There is no dead letter that matches.\n"),
         ("unstarted list", "There is no unstarted delivery.\n"),
@@ -102,10 +102,10 @@ def test_status_counts_what_waits_and_hides_it_from_nobody(shop: Stack) -> None:
     alarm(shop, "on")
     alarm(shop, "off", "OK")
     alarm(shop, "another-stacks", topic="arn:aws:sns:us-east-1:123456789012:others")
-    told = status(shop, NOW).as_json()
-    assert [one.keys() for one in told.pop("alarms")] == [{"name", "since"}]
+    answer = status(shop, NOW).as_json()
+    assert [one.keys() for one in answer.pop("alarms")] == [{"name", "since"}]
     count = {"count": 0, "more": False}
-    assert told == {
+    assert answer == {
         "stack": "actonce",
         "event_source_mappings": [{"function": "starter", "state": "Enabled"}],
         "queues": {
@@ -217,14 +217,14 @@ def test_a_note_that_is_not_kept_is_told_of(shop: Stack, run: Run) -> None:
 
 def test_lines_that_are_not_sent_are_named(stack: Stack, run: Run) -> None:
     lines = "{}\n\x01\n" + "x" * (1024 * 1024 + 1) + "\n"
-    told = (
+    errors = (
         "Line 2: SQS does not take the character U+0001, number 1 of it.\n"
         "Line 3: It has 1,048,577 bytes; SQS takes at most 1,048,576.\n"
         "actonce: 2 of 3 lines were not sent; the reason of each stands above.\n"
     )
     people, machines = (run(f"send - --yes {more}", stack, text=lines) for more in ("", "--json"))
     for ended in (people, machines):
-        assert (ended.status, ended.err) == (1, told)
+        assert (ended.status, ended.err) == (1, errors)
     assert people.out.startswith("Sent 1 message in ")
     counts = {"lines": 3, "sent": 1, "already_sent": 0, "failed": 2, "seconds": 0}
     assert json.loads(machines.out) | {"seconds": 0} == counts

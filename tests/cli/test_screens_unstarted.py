@@ -36,8 +36,8 @@ def test_no_message_is_shown_unless_it_is_asked_for(lease: Stack, run: Run, scre
     assert nowhere == "There is no unstarted delivery that matches.\n"
     screen("unstarted_show", lease, "unstarted show m-2")
     (listed,) = json.loads(run("unstarted list --json", lease).out)["unstarted"]
-    (told,) = json.loads(run("unstarted show m-2 --json", lease).out)["unstarted"]
-    assert told == listed | {"attributes": {}, "body": body, "started": None}
+    (answer,) = json.loads(run("unstarted show m-2 --json", lease).out)["unstarted"]
+    assert answer == listed | {"attributes": {}, "body": body, "started": None}
     assert listed | {"since": ""} == {
         "sqs_message_id": entry,
         "message_id": "m-2",
@@ -59,8 +59,8 @@ def test_of_a_conflict_what_differs_from_what_was_started_is_marked(
         ("m-1", {"message_id": "m-1", "body": '{"message_id": "m-1", "day": "one"}'}),
         ("m-2", None),
     ):
-        told = json.loads(run(f"unstarted show {message_id} --json", started).out)
-        assert told["unstarted"][0]["started"] == content
+        answer = json.loads(run(f"unstarted show {message_id} --json", started).out)
+        assert answer["unstarted"][0]["started"] == content
     forbid(started, "stepfunctions", "DescribeExecution")
     unread = run("unstarted show m-1", started)
     assert unread.status == 0
@@ -76,10 +76,10 @@ def test_a_dry_run_shows_what_would_be_done_and_does_nothing(
     )
     listed = run("unstarted list", lease).err
     assert listed.startswith(f"{advised} See what came, and why: actonce unstarted show ")
-    for line, told in (("send-back", "To send back"), ("discard --note x", "To discard")):
+    for line, verb in (("send-back", "To send back"), ("discard --note x", "To discard")):
         ended = run(f"unstarted {line} --all --dry-run", lease)
         assert (ended.status, ended.err) == (0, "")
-        assert ended.out.startswith(f"{told}: 2 unstarted deliveries\n")
+        assert ended.out.startswith(f"{verb}: 2 unstarted deliveries\n")
         found = json.loads(run(f"unstarted {line} --all --dry-run --json", lease).out)
         assert (found["action"], found["dry_run"]) == (line.split()[0], True)
         assert {one["sqs_message_id"] for one in found["unstarted"]} == ids
@@ -106,8 +106,8 @@ def test_what_is_discarded_is_told_with_its_file_and_nothing_makes_no_file(
 ) -> None:
     discard = "unstarted discard --all --yes --note x"
     assert run(discard, lease).out == "There is no unstarted delivery that matches.\n"
-    told = json.loads(run(f"{discard} --json", lease).out)
-    assert told == NOTHING_DONE | {"action": "discard"}
+    answer = json.loads(run(f"{discard} --json", lease).out)
+    assert answer == NOTHING_DONE | {"action": "discard"}
     assert list(tmp_path.iterdir()) == []
     fill(lease, 3)
     screen("unstarted_discard", lease, f"{discard} --match 'body 1'")
@@ -119,20 +119,20 @@ def test_what_is_discarded_is_told_with_its_file_and_nothing_makes_no_file(
     )
     assert unwritten.status == 1
     assert json.loads(unwritten.out) == NOTHING_DONE | {"action": "discard", "left": 2}
-    told = json.loads(run("unstarted send-back --all --yes --json", lease).out)
-    assert (told["counts"], told["file"]) == ({"sent_back": 2}, None)
-    assert {one["text"] for one in told["ends"]} == {"Sent back."}
+    answer = json.loads(run("unstarted send-back --all --yes --json", lease).out)
+    assert (answer["counts"], answer["file"]) == ({"sent_back": 2}, None)
+    assert {one["text"] for one in answer["ends"]} == {"Sent back."}
     assert list(tmp_path.iterdir()) == [file]
 
 
 def test_an_id_is_named_whole_and_the_others_are_seen_to(lease: Stack, run: Run) -> None:
     first, second, third = sorted(fill(lease, 3))
     ended = run(f"unstarted send-back {first} {third[:-1]} {second} --yes --json", lease)
-    told = json.loads(ended.out)
+    answer = json.loads(ended.out)
     assert ended.status == 1
     assert ended.err == f"actonce: Not found in UnstartedQueue: {third[:-1]}.\n"
-    assert (told["counts"], told["missing"]) == ({"sent_back": 2}, [third[:-1]])
-    assert {one["sqs_message_id"] for one in told["ends"]} == {first, second}
+    assert (answer["counts"], answer["missing"]) == ({"sent_back": 2}, [third[:-1]])
+    assert {one["sqs_message_id"] for one in answer["ends"]} == {first, second}
     assert run("unstarted show request-1", lease) == (
         1,
         "",
@@ -156,17 +156,17 @@ def test_what_another_reader_holds_is_told_and_who_acts_on_all_has_not_acted_on_
     fill(lease, 4)
     hold(lease, lease.unstarted_queue, 1)
     ended = run(f"unstarted {line} --json", lease)
-    told = json.loads(ended.out)
-    assert len(told["ends"] if "ends" in told else told["unstarted"]) == number
-    assert (ended.status, told["in_flight_elsewhere"]) == (status, 1)
+    answer = json.loads(ended.out)
+    assert len(answer["ends"] if "ends" in answer else answer["unstarted"]) == number
+    assert (ended.status, answer["in_flight_elsewhere"]) == (status, 1)
     assert ended.err.startswith(ANOTHER_HOLDS)
     assert (f"Not all could be read: {AGAIN}" in ended.err) is bool(status)
-    assert bool(told.get("file")) is line.startswith("discard")
+    assert bool(answer.get("file")) is line.startswith("discard")
 
 
 @pytest.mark.usefixtures("minute_long_looks")
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "sentence"),
     [
         ("show {}", "Whether '{}' is in UnstartedQueue cannot be told: another reader holds 1 at"),
         ("send-back {} --yes", "Not found in UnstartedQueue: {}, of which another reader holds 1"),
@@ -174,11 +174,11 @@ def test_what_another_reader_holds_is_told_and_who_acts_on_all_has_not_acted_on_
     ],
 )  # fmt: skip
 def test_one_that_another_reader_may_hold_is_not_said_to_be_nowhere(
-    lease: Stack, run: Run, line: str, told: str
+    lease: Stack, run: Run, line: str, sentence: str
 ) -> None:
     (entry,) = fill(lease, 1)
     hold(lease, lease.unstarted_queue)
     assert run("unstarted list", lease) == (0, "", ANOTHER_HOLDS)
     ended = run(f"unstarted {line.format(entry)}", lease)
-    assert (ended.status, told.format(entry) in ended.err) == (1, True)
+    assert (ended.status, sentence.format(entry) in ended.err) == (1, True)
     assert "There is no" not in ended.out + ended.err

@@ -75,13 +75,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("line", "told"), WRONG, ids=[line for line, _ in WRONG])
+@pytest.mark.parametrize(("line", "sentence"), WRONG, ids=[line for line, _ in WRONG])
 def test_what_cannot_be_asked_for_is_2_before_anything_is_read(
-    run: Run, monkeypatch: pytest.MonkeyPatch, line: str, told: str
+    run: Run, monkeypatch: pytest.MonkeyPatch, line: str, sentence: str
 ) -> None:
     monkeypatch.setattr(output, "ask", lambda _: None)
     ended = run(line)
-    assert (ended.status, ended.out, told in ended.err) == (2, "", True), ended.err
+    assert (ended.status, ended.out, sentence in ended.err) == (2, "", True), ended.err
 
 
 def test_where_effects_are_may_be_said_in_variables_and_in_one_place_only(
@@ -110,7 +110,7 @@ def test_pretty_printed_json_is_explained_and_not_sent(
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "sentence"),
     [
         ("send - --group a --yes", "The requests queue is a standard queue: leave --group out."),
         ("send - --record file --yes", "--record file: Not a directory."),
@@ -125,10 +125,10 @@ def test_pretty_printed_json_is_explained_and_not_sent(
     ],
 )
 def test_what_does_not_fit_the_queue_or_the_disk_is_wrong_use(
-    run: Run, stack: Stack, tmp_path: Path, line: str, told: str
+    run: Run, stack: Stack, tmp_path: Path, line: str, sentence: str
 ) -> None:
     (tmp_path / "file").write_text('\n{"id": "not where the stack reads it"}\n')
     if line.startswith("fifo "):
         stack = with_outputs(stack, RequestsQueueUrl="https://sqs/RequestsQueue.fifo")
     ended = run(line.removeprefix("fifo "), stack, text="{}\n")
-    assert (ended.status, ended.out, told in ended.err) == (2, "", True), ended.err
+    assert (ended.status, ended.out, sentence in ended.err) == (2, "", True), ended.err

@@ -77,10 +77,10 @@ def screen(request: pytest.FixtureRequest, tmp_path: Path) -> Screen:
     """
 
     def hold(name: str, client: Client, *paths: str) -> None:
-        told: list[str] = []
+        lines: list[str] = []
         for path in paths:
-            told += [f"GET {path}", *client.open(path).words]
-        text = re.sub(r"key=[\w-]{22}", "key=KEY", "".join(f"{one}\n" for one in told))
+            lines += [f"GET {path}", *client.open(path).words]
+        text = re.sub(r"key=[\w-]{22}", "key=KEY", "".join(f"{one}\n" for one in lines))
         compare(request, f"screens/{name}.txt", with_names(text, tmp_path))
 
     return hold

@@ -100,8 +100,8 @@ def test_a_conflict_that_is_not_found_is_not_said_to_be_gone(machine: Stack, con
     client = console(machine)
     for path in ("/message/log?id=m-1", "/message/now?id=m-1"):
         page = client.open(path)
-        (told,) = (one for one in page.words if "UnstartedQueue had nothing of it at" in one)
-        assert told.startswith("1 delivery with this id brought other content and was refused.")
+        (sentence,) = (one for one in page.words if "UnstartedQueue had nothing of it at" in one)
+        assert sentence.startswith("1 delivery with this id brought other content and was refused.")
         assert "Look again in UnstartedQueue" in page.words
         assert timeline(page)[-1] == "StarterFunction: refused"
 
@@ -261,7 +261,7 @@ def test_blanks_around_an_id_are_seen_and_a_long_id_is_cut_in_its_middle(
     dead(lease, long, 1, execution_name=execution_name(long))
     client = console(lease)
     page = client.open("/dead-letters")
-    assert [cells[1] for cells in page.rows] == [" pay-1".strip(), f"{'a' * 39}…{'b' * 20}"]
+    assert [cells[1] for cells in page.rows] == ["pay-1", f"{'a' * 39}…{'b' * 20}"]
     assert {"/message?id=+pay-1", f"/message?id={long}"} <= set(page.links)
     assert 'title="a blank"> </span>pay-1' in page.text
     unseen = client.open("/message?id=m-9+")
@@ -296,12 +296,12 @@ def test_messages_are_listed_by_status_and_day(
     assert [cells[0] for cells in page.rows] == ["m-2", "m-1"]
     assert "/messages?status=complete&cursor=2%3A" in page.links
     assert client.open("/messages?day=2020-01-01").words[-1] == "There is no message that matches."
-    for query, told in (
+    for query, sentence in (
         ("day=the-31st", "'the-31st' is no day; write it as "),
         ("status=nonsense", "There is no status 'nonsense' here; there are IN_PROGRESS, COMPLETE."),
     ):
         wrong = client.open(f"/messages?{query}")
-        assert (wrong.status, wrong.problems[0].startswith(told)) == (422, True)
+        assert (wrong.status, wrong.problems[0].startswith(sentence)) == (422, True)
         assert f"/messages?{query}" in wrong.links
 
 

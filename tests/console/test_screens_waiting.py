@@ -36,7 +36,7 @@ def empty(page: Answer) -> list[str]:
     return [
         "✓" if one.startswith("✓") else one.partition(", ")[2].partition(" at ")[0]
         for one in page.words
-        if any(told in one for told in EMPTY)
+        if any(sentence in one for sentence in EMPTY)
     ]
 
 
@@ -72,8 +72,8 @@ def test_a_stack_that_was_deleted_or_replaced_is_not_said_to_be_clear(
     client.expire()
     (problem,) = client.open("/").problems
     assert problem.startswith(RELY_ON_NOTHING)
-    asked = client.open("/dead-letters/decide?scope=all&action=reject")
-    refused = client.send("/dead-letters/decide", asked, note="of which stack?")
+    page = client.open("/dead-letters/decide?scope=all&action=reject")
+    refused = client.send("/dead-letters/decide", page, note="of which stack?")
     (problem,) = refused.problems
     assert (refused.status, client.context.jobs.all()) == (410, [])
     assert problem.startswith(
@@ -359,7 +359,7 @@ def test_the_audit_that_is_at_hand_is_shown(
     assert (broken.status, "summary.json of" in broken.problems[0]) == (502, True)
     audited(**AUDIT | {"generated_at": "2026-01-31T10:00:00Z"})
     other = client.open("/audit")
-    told = (
+    sentence = (
         f"The audit in {tmp_path}/ is another stack's: it was made at 2026-01-31T10:00:00.000Z, b"
     )
-    assert (other.status, other.problems[0].startswith(told)) == (502, True)
+    assert (other.status, other.problems[0].startswith(sentence)) == (502, True)
