@@ -85,6 +85,11 @@ class DynamoDB:
             json.loads(item) for (name, _), item in sorted(self._items.items()) if name == table
         ]
 
+    def forget(self, table: str) -> None:
+        """Delete a table's items, as if an earlier state were restored."""
+        self._items = {place: item for place, item in self._items.items() if place[0] != table}
+        self._state = None
+
     def put_item(self, **request: Any) -> Request:
         """See PutItem, API reference."""
         self._check("PutItem", request)

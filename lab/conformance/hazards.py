@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any
 
-from lab.conformance.deployments import deploy_another_memory
+from lab.conformance.deployments import (
+    deploy_another_memory,
+    replace_release,
+    restore,
+    retime,
+    switch,
+)
 from lab.conformance.effects import BROKEN, CLOSED, POISON, SLOW, UNSEEN, UNTOLD
 from lab.conformance.operators import decide_behind_locks
 from lab.conformance.process import Hazard
@@ -203,12 +209,13 @@ _ANY = (
     Hazard.ABORTED,
 )
 
-_INVOKES = frozenset({"step-functions", "lease-invoking"})
+_WITH_EXECUTIONS = frozenset({"step-functions", "on-trouble"})
+_INVOKES = _WITH_EXECUTIONS | {"lease-invoking"}
 """What has a function of its own perform the effect."""
-_AS_IT_SHIPS = frozenset({"step-functions", "lease-fenced"})
+_AS_IT_SHIPS = _WITH_EXECUTIONS | {"lease-fenced"}
 """The example's effect checks the fence."""
-_ANSWERED = frozenset({"step-functions", "lease"})
-_OURS = _AS_IT_SHIPS | {"lease", "step-functions-fifo", "lease-fenced-fifo"}
+_ANSWERED = _WITH_EXECUTIONS | {"lease"}
+_OURS = _AS_IT_SHIPS | {"lease", "step-functions-fifo", "on-trouble-fifo", "lease-fenced-fifo"}
 """This project's, with the effect that only counts."""
 _WITH_A_STRATEGY = _OURS | _INVOKES | {"lease-idempotent"}
 
@@ -340,7 +347,7 @@ SCENARIOS = (
         Sent(wrong=(POISON,)),
         (Hazard.ANSWER_LOST, Hazard.EFFECT_HANGS, Hazard.CRASH, Hazard.ABORTED), budget=2,
         where={"executions.answers": (("retry", "retry"),), "executions.answered_after": (DAY,)},
-        set_up=_deploy_before_the_decision, ways=frozenset({"step-functions"}),
+        set_up=_deploy_before_the_decision, ways=_WITH_EXECUTIONS,
     ),
     Scenario(
         "closed", "given up and closed",
@@ -354,7 +361,7 @@ SCENARIOS = (
         "The effect's function answers what is neither yes nor no, whatever it has done; it may "
         "crash after its effect.",
         ONCE, (Hazard.UNCLEAR, Hazard.CRASH_AFTER_EFFECT), budget=2,
-        ways=frozenset({"step-functions"}),
+        ways=_WITH_EXECUTIONS,
     ),
     Scenario(
         "cold-start", "a slow cold start",
@@ -363,7 +370,7 @@ SCENARIOS = (
         "s, or crashes.",
         ONCE, (Hazard.PAUSE, Hazard.CRASH), pauses=(10_000, 40_000),
         where={"cold_start": (5_000, INIT, 60_000)}, set_up=_deploy_or_not,
-        ways=frozenset({"step-functions"}),
+        ways=_WITH_EXECUTIONS,
     ),
     Scenario(
         "changed-by-hand", "a time-out changed by hand",
@@ -445,6 +452,13 @@ SCENARIOS = (
         where={"performed.down_until": (90_000, 50 * MINUTE)},
     ),
     Scenario(
+        "down-and-twice", "the provider is down, and it is delivered twice",
+        "The effect proves for 2 s, 90 s or 50 minutes that it did not happen; delivered twice at "
+        "once, and sent again at once or a minute later.",
+        Sent(at_once=(2,), again=(0, MINUTE)),
+        where={"performed.down_until": (2_000, 90_000, 50 * MINUTE)}, ways=_WITH_EXECUTIONS,
+    ),
+    Scenario(
         "provider-gone", "the provider is down for hours",
         "The same for twelve hours; one more thing goes wrong, or an execution is aborted in any "
         "state, and redriven or not.",
@@ -476,7 +490,7 @@ SCENARIOS = (
         "published, or one with 15 s again, before any invocation, while executions are open; a "
         "process crashes, or stands still for 40, 70 or 110 s.",
         ONCE, (Hazard.DEPLOYED, Hazard.PAUSE, Hazard.CRASH), budget=2,
-        pauses=(40_000, 70_000, 110_000), set_up=_deploy_or_not, ways=frozenset({"step-functions"}),
+        pauses=(40_000, 70_000, 110_000), set_up=_deploy_or_not, ways=_WITH_EXECUTIONS,
     ),
     Scenario(
         "aborted-redriven", "aborted and redriven",
@@ -485,7 +499,7 @@ SCENARIOS = (
         ONCE,
         (Hazard.ABORTED, Hazard.CRASH, Hazard.EFFECT_LATE, Hazard.EFFECT_OUTLIVES,
          Hazard.EFFECT_ANSWER_LOST, Hazard.NOT_PERFORMED, Hazard.THROTTLED),
-        budget=2, ways=frozenset({"step-functions"}),
+        budget=2, ways=_WITH_EXECUTIONS,
     ),
     Scenario(
         "another-memory", "state machine or strategy replaced",
@@ -495,11 +509,46 @@ SCENARIOS = (
         ways=_WITH_A_STRATEGY,
     ),
     Scenario(
+        "retimed", "a time-out changed by a deployment",
+        "A version with a time-out of 2 minutes in the place of 15 s, or the other way round, is "
+        "published, then the state machine and then the starter are deployed for it, each between "
+        "any two steps; a process crashes or stands still, or an effect is late; sent twice.",
+        Sent(again=(0, MINUTE)),
+        (Hazard.CRASH, Hazard.PAUSE, Hazard.EFFECT_OUTLIVES, Hazard.EFFECT_LATE,
+         Hazard.EFFECT_HANGS),
+        pauses=(25_000, 70_000, 130_000), set_up=retime, ways=frozenset({"on-trouble"}),
+    ),
+    Scenario(
+        "switched", "StartExecutions switched",
+        "A deployment has the starter make first attempts, or no longer, or no longer and then "
+        "again, between any two steps; a process crashes or stands still, or the effect is late, "
+        "is not performed, or its answer is lost; sent twice.",
+        Sent(again=(0, MINUTE)),
+        (Hazard.CRASH, Hazard.PAUSE, Hazard.NOT_PERFORMED, Hazard.EFFECT_LATE,
+         Hazard.ANSWER_LOST),
+        pauses=(10_000, 40_000), set_up=switch, ways=frozenset({"on-trouble"}),
+    ),
+    Scenario(
+        "earlier-starter", "an earlier release's starter",
+        "The same with an earlier release's starter, which comes before, afterwards, or in "
+        "between, as one that was warm.",
+        Sent(again=(0, MINUTE)),
+        (Hazard.CRASH, Hazard.PAUSE, Hazard.NOT_PERFORMED, Hazard.EFFECT_LATE,
+         Hazard.ANSWER_LOST),
+        pauses=(10_000, 40_000), set_up=replace_release, ways=frozenset({"on-trouble"}),
+    ),
+    Scenario(
+        "restored", "a table restored to before",
+        "The Fingerprints table forgets the message, between any two steps; sent again at once or "
+        "ten minutes later.",
+        Sent(again=(0, 10 * MINUTE)), set_up=restore, ways=_WITH_EXECUTIONS,
+    ),
+    Scenario(
         "any-two", "any two at once",
         "Any two of all things that may go wrong at a step, but for a frozen sandbox, in one run; "
         "one consumer's clock is right, the next one's 5 minutes ahead, the next one's 5 minutes "
         "behind, and so on.",
-        TWICE_AT_ONCE, _ANY, budget=2, pauses=(40_000, 70_000, LONG_PAUSE),
+        TWICE_AT_ONCE, _ANY, budget=2, pauses=(20_000, 40_000, 70_000, LONG_PAUSE),
         where={"wall_offsets": (_EACH_ANOTHER,)}, ways=_AS_IT_SHIPS,
     ),
     Scenario(

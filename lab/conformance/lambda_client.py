@@ -1,7 +1,8 @@
-"""Lambda's Invoke in memory, for a consumer whose effect is another function."""
+"""Lambda's Invoke in memory, for a starter or a consumer that calls the effect's function."""
 
 import io
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +19,18 @@ LONGEST_WAIT = 20.0
 class LambdaClient:
     """The running process's client of Lambda, which never calls twice, like the one that ships.
 
-    Hazards: throttled; the answer lost.
+    Hazards: throttled; the answer lost; deployed before it; an answer that is unclear.
+
+    Attributes:
+        start: starts the function.
+        deploy: publishes another version of it.
+        longest_wait: seconds.
     """
 
     world: World
     start: Invocation
+    deploy: Callable[[], None]
+    longest_wait: float = LONGEST_WAIT
 
     def invoke(self, *, FunctionName: str, Payload: str) -> dict[str, Any]:  # noqa: N803 - AWS's
         """See Invoke, API reference of AWS Lambda; `RequestResponse`."""
@@ -43,19 +51,50 @@ class LambdaClient:
             start()
             raise ReadTimeoutError(endpoint_url="https://lambda")
 
+        def deployed() -> None:
+            self.deploy()
+            start()
+
         self.world.step(
             f"invokes {name}: {request['operation']}",
             start,
-            otherwise={Hazard.THROTTLED: throttled, Hazard.ANSWER_LOST: lost},
+            otherwise={
+                Hazard.THROTTLED: throttled,
+                Hazard.ANSWER_LOST: lost,
+                Hazard.DEPLOYED: deployed,
+            },
         )
-        if not self.world.wait(lambda: bool(endings), LONGEST_WAIT):
+        if not self.world.wait(lambda: bool(endings), self.longest_wait):
             raise ReadTimeoutError(endpoint_url="https://lambda")
         # Source: "Function errors", Developer Guide.
         failure = endings[0].failure("Runtime.ExitError")
         error = dict(zip(("errorType", "errorMessage"), failure, strict=True)) if failure else None
-        payload = endings[0].value if error is None else error
+        payload = error
+        if error is None:
+            payload = heard(self.world, name, request["operation"], endings[0].value)
         self.world.observe(repr((failure is not None, payload)))
         return {
             "Payload": io.BytesIO(json.dumps(payload).encode()),
             **({"FunctionError": "Unhandled"} if failure else {}),
         }
+
+
+def heard(world: World, name: str, operation: str, answer: Any) -> Any:
+    """An invocation's answer, as it comes in.
+
+    Or one that is no clear yes to `perform`, or neither yes nor no to `find`.
+    """
+    if not world.may_go_wrong(Hazard.UNCLEAR):
+        return answer
+
+    def unclear() -> Any:
+        said = False if operation == "perform" else None
+        answers: tuple[Any, ...] = (
+            {},
+            {"performed": said, "effect": None},
+            # A list of one, which JSONata takes for what is in it.
+            [{"performed": operation == "perform", "effect": {}}],
+        )
+        return world.pick(answers)
+
+    return world.step(f"hears {name}", lambda: answer, otherwise={Hazard.UNCLEAR: unclear})

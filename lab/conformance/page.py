@@ -20,6 +20,7 @@ RIVALS = tuple((way.title, (way.name,)) for way in WAYS if not way.is_ours)
 OURS: tuple[Column, ...] = (
     ("Step Functions", ("step-functions",)),
     ("FIFO queue", ("step-functions-fifo",)),
+    ("executions for trouble only", ("on-trouble", "on-trouble-fifo")),
     (
         "lease",
         ("lease-fenced", "lease", "lease-invoking", "lease-idempotent", "lease-fenced-fifo"),

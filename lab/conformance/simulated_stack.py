@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -26,7 +26,7 @@ from lab.conformance.effects import (
     FencedCountingEffect,
     Lateness,
 )
-from lab.conformance.lambda_client import LambdaClient
+from lab.conformance.lambda_client import LONGEST_WAIT, LambdaClient
 from lab.conformance.process import Hazard, Process, ProcessResult
 from lab.conformance.queues import OutputQueues, Record, RequestsQueue
 from lab.conformance.stepfunctions import STATE_MACHINE, InvariantViolation, StepFunctions
@@ -58,6 +58,8 @@ LEASE_VISIBILITY = 390_000
 # A lease's whose effect is another function, with a time-out of its own.
 INVOKING_LEASE_CONSUMER_TIMEOUT = 120_000
 INVOKING_LEASE_VISIBILITY = 750_000
+BESIDE_AN_ATTEMPT = 15_000
+"""How much longer than the effect's function a starter lives that calls it."""
 MOST_RECEIVES = 1000
 MOST_RECEIVES_ELSEWHERE = 5
 """As SQS advises; for the rivals' queues."""
@@ -121,6 +123,13 @@ def _other_machine(version: str) -> machine.Definition:
 
 
 @cache
+def _machine_for(version: str, timeout: int) -> machine.Definition:
+    return process_message(
+        EffectFunctionArn=version, FindFunctionArn=version, EffectTimeoutSeconds=str(timeout)
+    )
+
+
+@cache
 def _blind_machine() -> machine.Definition:
     return process_message(FindFunctionArn="")
 
@@ -144,6 +153,7 @@ class StrategyUnderTest:
         visibility: its queue's visibility timeout, in milliseconds.
         is_ours: it is this project's, not a rival.
         strategy: the value of the stack's parameter; empty for a rival.
+        attempts_first: its starter calls the effect's function itself.
         lateness: milliseconds until an effect happens whose caller is gone, as the way tolerates.
         lateness_awaited: the same while the caller waits; (): as `lateness`.
         cannot: names of hazards that it is known not to survive, and why.
@@ -164,6 +174,7 @@ class StrategyUnderTest:
     visibility: int = VISIBILITY
     is_ours: bool = False
     strategy: str = ""
+    attempts_first: bool = False
     lateness: tuple[int, ...] = (2_000, CONSUMER_TIMEOUT + 5_000)
     lateness_awaited: tuple[int, ...] = ()
     cannot: Mapping[str, str] = field(default_factory=dict)
@@ -196,6 +207,7 @@ class SimulatedStack:
         sent: each message that was sent: its id (None if it has none) and its body.
         deployed: the way whose consumers start from now on; a deployment may change it.
         state_machine: ARN of the state machine that is deployed now.
+        starter_version: what the starter's environment says of the effect's function.
         wall_offsets: milliseconds that the wall clocks of the consumers' machines are ahead; each
             consumer takes the next one.
         lateness: milliseconds until a late effect happens.
@@ -247,6 +259,8 @@ class SimulatedStack:
         self._consumers = 0
         self._function = _Function()
         self._margin = STRAGGLER_MARGIN
+        self.starter_version: dict[str, Any] = {}
+        self.deploy_starter()
         world.stores = [
             self._function,
             self.performed,
@@ -271,8 +285,12 @@ class SimulatedStack:
         """What the running consumer calls: the effect itself, or a function that performs it."""
         if not self.way.invokes:
             return self.effect
-        lambda_: Any = LambdaClient(self.world, self._invoke)
+        lambda_ = self.lambda_client(LONGEST_WAIT)
         return InvokedEffect(lambda_, _FIRST, _FIRST if self.has_find_function else "")
+
+    def lambda_client(self, longest_wait: float) -> Any:
+        """The running process's client of Lambda; see `LambdaClient`."""
+        return LambdaClient(self.world, self._invoke, self.deploy_function, longest_wait)
 
     @property
     def effect(self) -> Effect:
@@ -332,6 +350,23 @@ class SimulatedStack:
         is_default = self._function.timeouts[self._function.last_version] == EFFECT_TIMEOUT
         self._function.publish(OTHER_EFFECT_TIMEOUT if is_default else EFFECT_TIMEOUT)
 
+    def publish(self, timeout: int) -> None:
+        """Publish a version of the effect's function with this time-out, in milliseconds."""
+        self._function.publish(timeout)
+
+    def deploy_machine(self) -> None:
+        """Deploy the definition of later executions, for the last version."""
+        version = self.version()
+        self.executions.definition = _machine_for(version["perform"], version["timeout"])
+
+    def deploy_starter(self) -> None:
+        """Deploy the starter for the last version, with the shortest time-out that fits it."""
+        version = self.version()
+        ends_at = version["timeout"] * 1000 + BESIDE_AN_ATTEMPT
+        self.starter_version = version | {"margin": version["margin"] + ends_at // 1000}
+        if self.deployed.attempts_first:
+            self.deployed = replace(self.deployed, ends_at=ends_at)
+
     def change_function_by_hand(self, timeout: int) -> None:
         """Set the function's time-out, in milliseconds, without the stack."""
         self._function.timeouts[FUNCTION] = timeout
@@ -346,6 +381,7 @@ class SimulatedStack:
         self._function.publish(OTHER_EFFECT_TIMEOUT)
         self._margin = int(OTHER_PARAMETERS["StragglerMarginSeconds"]) * 1000
         self.executions.definition = _other_machine(self._function.last_version)
+        self.deploy_starter()
 
     def decided(self, decision: str, message: Any) -> None:
         """An operator decides; from now on the effect no longer goes wrong."""

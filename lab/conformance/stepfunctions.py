@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 
 from actonce_core.reason import DeadLetterReason
 from lab.conformance import machine
+from lab.conformance.lambda_client import heard
 from lab.conformance.process import Hazard, Invocation, Process, ProcessResult, Unsupported
 from lab.conformance.queues import OutputQueues
 from lab.conformance.world import EPOCH, World
@@ -267,24 +268,7 @@ class _ExecutionServices:
         self._may_be_aborted(f"has heard of {name}")
         if failure := ended.failure("Lambda.Unknown"):
             raise machine.StateFailed(*failure)
-        if not self._world.may_go_wrong(Hazard.UNCLEAR):
-            return ended.value
-        return self._world.step(
-            f"hears {name}",
-            lambda: ended.value,
-            otherwise={Hazard.UNCLEAR: lambda: self._unclear(payload["operation"])},
-        )
-
-    def _unclear(self, operation: str) -> Any:
-        """An answer that is no clear yes to `perform`, or neither yes nor no to `find`."""
-        said = False if operation == "perform" else None
-        answers: tuple[Any, ...] = (
-            {},
-            {"performed": said, "effect": None},
-            # A list of one, which JSONata takes for what is in it.
-            [{"performed": operation == "perform", "effect": {}}],
-        )
-        return self._world.pick(answers)
+        return heard(self._world, name, payload["operation"], ended.value)
 
     def send_and_wait(self, arguments: Any, timeout: float) -> Any:
         """Post a dead letter, and wait for an operator's decision, if there will be one."""
@@ -353,7 +337,8 @@ class InvariantViolation(Exception):
 def _check_letter(letter: Any, name: str, known: _ExecutionRecord) -> None:
     """A dead letter must have what a person, and the answer to it, need."""
     execution = name.rpartition(".")[0]
-    sent = json.loads(known.input)
+    # What a first attempt adds to the input is none of the message's.
+    sent = {name: json.loads(known.input)[name] for name in ("body", "message_id")}
     is_whole = (
         letter["message"] == sent
         and letter["message_id"] == sent["message_id"]

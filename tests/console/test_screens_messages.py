@@ -222,7 +222,7 @@ def test_where_the_effect_is_seen_to_resolve_is_advised_and_offered_first(
     if message_id == effect_of:
         # A retry of what may have happened looks first.
         assert warned == ({"retry:"} if message_id == "m-1" else {"perform:"})
-        assert timeline(page) == [f"{place}: acted on", "Ledger: COMPLETE (dead_letter)"]
+        assert timeline(page) == [f"{place}: acted on", "Lease: COMPLETE (dead_letter)"]
     else:
         assert warned == set()
         assert page.words[2].endswith(f" {place} has no effect of it.")

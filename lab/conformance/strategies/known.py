@@ -34,6 +34,8 @@ WAYS = (
     LEDGER,
     STEP_FUNCTIONS,
     _on_fifo(STEP_FUNCTIONS),
+    ON_TROUBLE,
+    _on_fifo(ON_TROUBLE),
     LEASE_WAY,
     LEASE_FENCED,
     LEASE_INVOKING,
@@ -44,4 +46,4 @@ WAYS = (
 
 def way(name: str) -> StrategyUnderTest:
     """The way of that name; StopIteration: there is none."""
-    return next(one for one in (*WAYS, ON_TROUBLE) if one.name == name)
+    return next(one for one in WAYS if one.name == name)

@@ -3,21 +3,30 @@
 import copy
 import inspect
 import textwrap
-from functools import reduce
+from dataclasses import replace
+from functools import partial, reduce
 from operator import getitem
 from typing import Any
 
 import pytest
 
-from actonce_core import start
+from actonce_core import first_attempt, message, start
+from actonce_core.first_attempt import FirstAttempt
 from actonce_core.locking import consumer, idempotent
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.locks import Lease
 from actonce_core.locking.processing_table import ProcessingTable
 from actonce_core.start import Starter
-from lab.conformance import simulated_stack
-from lab.conformance.hazards import scenario
-from lab.conformance.simulated_stack import FUNCTION, StrategyUnderTest, process_message
+from lab.conformance import simulated_stack, trial
+from lab.conformance.deployments import deploy_in_turn, replace_state_machine
+from lab.conformance.hazards import ONCE_OR_TWICE, Scenario, Sent, scenario
+from lab.conformance.process import Hazard
+from lab.conformance.simulated_stack import (
+    FUNCTION,
+    SimulatedStack,
+    StrategyUnderTest,
+    process_message,
+)
 from lab.conformance.stepfunctions import InvariantViolation
 from lab.conformance.strategies import locks
 from lab.conformance.strategies.locks import (
@@ -26,15 +35,37 @@ from lab.conformance.strategies.locks import (
     LEASE_INVOKING,
     LEASE_WAY,
 )
-from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
+from lab.conformance.strategies.step_functions import ON_TROUBLE, STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
-from lab.conformance.verdict import Kind
+from lab.conformance.verdict import FinalState, Kind, Verdict, judge
 
 LOST, PARKED, TWICE = Kind.LOST, Kind.PARKED, Kind.TWICE
 
 
 def _worst(way: StrategyUnderTest, hazard: str, definition: Any = None) -> Kind:
     return run_trial(way, scenario(hazard), definition=definition).worst.kind
+
+
+def _is_noticed(
+    way: StrategyUnderTest, hazard: Scenario | str, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> bool:
+    """Whether the walk comes upon that verdict; it ends there."""
+
+    class Noticed(Exception):
+        pass
+
+    def first(final: FinalState) -> Verdict:
+        verdict = judge(final)
+        if verdict.kind == kind:
+            raise Noticed
+        return verdict
+
+    monkeypatch.setattr(trial, "judge", first)
+    try:
+        run_trial(way, scenario(hazard) if isinstance(hazard, str) else hazard)
+    except Noticed:
+        return True
+    return False
 
 
 # ------------------------------------------------------------------ the state machine
@@ -125,9 +156,12 @@ def _spoil(monkeypatch: pytest.MonkeyPatch, function: str, line: str, instead: s
 _OWNERS: dict[str, Any] = {
     "function": simulated_stack,
     "start": start,
+    "message": message,
+    "FirstAttempt": FirstAttempt,
     "consumer": consumer,
     "idempotent": idempotent,
     "Starter": Starter,
+    "Stack": SimulatedStack,
     "Consumer": Consumer,
     "Table": ProcessingTable,
     "Lease": Lease,
@@ -135,7 +169,7 @@ _OWNERS: dict[str, Any] = {
 
 _LETTER = "self.dead_letters.post(letter)"
 _COMPLETE = "self.lease.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)"
-_SUPPRESSED = "Start.SUPPRESSED or dict("
+_START = "return self._start(message, first_seen_now=False, attempted=version_in(known))"
 _ONLY_PROOF = """(NotPerformed, _CannotFind) as error:
         nothing_happened = isinstance(error, NotPerformed)"""
 _LOOK = 'found: JsonObject | None = answer(self.effect, event)["effect"]'
@@ -150,7 +184,7 @@ _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_unt
         # The fingerprint is forgotten; its row is taken for a start; a refusal is not handed on.
         ("Starter._begin", 'self._put(row, "attribute_not_exists(message_id)")', "None",
          STEP_FUNCTIONS, "conflict", LOST),
-        ("Starter._go_by", "self._start(message, first_seen_now=False, ", _SUPPRESSED,
+        ("Starter._go_by", _START, "return Start.SUPPRESSED",
          STEP_FUNCTIONS, "crash", LOST),
         ("Starter.start_message", "self.unstarted.send_to_unstarted(delivery, message)", "pass",
          STEP_FUNCTIONS, "poison", LOST),
@@ -162,8 +196,6 @@ _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_unt
         pytest.param("start.refusal_of", "known.memory != memory", "False",
                      STEP_FUNCTIONS, "another-memory", TWICE, marks=pytest.mark.long),
         ("Consumer._find", _LOOK, "found = None", LEASE_FENCED, "crash-after-effect", TWICE),
-        ("Consumer.consume", _HELD, "return DeliveryResult(Start.SUPPRESSED, message)",
-         LEASE_FENCED, "long-effect", LOST),
         pytest.param("Consumer._act", f"{_LETTER}\n    {_COMPLETE}", f"{_COMPLETE}\n    {_LETTER}",
                      LEASE_FENCED, "given-up", LOST, marks=pytest.mark.long),
         # Whatever happened, the message is released as if nothing had.
@@ -203,7 +235,19 @@ def test_a_spoiled_starter_or_lock_is_found_out(
 ) -> None:
     _spoil(monkeypatch, function, line, instead)
 
-    assert _worst(way, hazard) == expected
+    assert _is_noticed(way, hazard, expected, monkeypatch)
+
+
+def test_a_delivery_that_is_acknowledged_while_another_attempt_holds_its_message_loses_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _spoil(
+        monkeypatch, "Consumer.consume", _HELD, "return DeliveryResult(Start.SUPPRESSED, message)"
+    )
+    # The first dies, and the second, which the third sees at work.
+    dying = Scenario("", "", "", Sent(at_once=(3,)), (Hazard.CRASH_BEFORE_EFFECT,), budget=2)
+
+    assert _is_noticed(LEASE_FENCED, dying, LOST, monkeypatch)
 
 
 def test_a_message_that_is_given_back_and_not_counted_is_left_to_the_queue(
@@ -222,3 +266,99 @@ def test_a_lock_with_a_table_of_its_own_knows_no_execution(
     monkeypatch.setattr(locks, "MEMORY_TABLE", "another")
 
     assert _worst(LEASE_FENCED, "another-memory") == TWICE
+
+
+# ------------------------------------------------------------------ first attempts
+
+_PERFORM = "effect = first.perform(message, attempts)"
+_ANSWER = 'description: dict[str, Any] = answer(self.effect, event)["effect"]'
+_RELEASE = 'self._replace(row, row | {"stage": {"S": RELEASED}})'
+_DELETE = 'self.dynamodb.delete_item(TableName=self.table, Key={"message_id": row["message_id"]})'
+_UNCONDITIONAL = 'self._put(row | {"stage": {"S": RELEASED}}, "attribute_exists(message_id)")'
+_TWICE_INVOKED = """try:
+        description = answer(self.effect, event)["effect"]
+    except Exception:
+        description = answer(self.effect, event)["effect"]"""
+_ACKNOWLEDGED = "return self._go_on(row, message, row, now)"
+_STORED = "attempted=version_in(known))"
+_ANEW = "attempted=first.version if first else None)"
+_UNMARKED = "if stage == RELEASED:"
+_WAIT = 'return {name: one["S"] if "S" in one else int(one["N"]) for name, one in stored.items()}'
+_AN_OUTLIVING_EFFECT_AND_A_PAUSE = Scenario(
+    "pause-and-outlives", "", "", ONCE_OR_TWICE,
+    (Hazard.PAUSE, Hazard.EFFECT_OUTLIVES), budget=2, pauses=(20_000,),
+)  # fmt: skip
+_REPLACED_AT_ONCE = Scenario(
+    "replaced-at-once", "", "", Sent(again=(500,)),
+    (Hazard.CRASH, Hazard.EFFECT_LATE), budget=2,
+    set_up=partial(deploy_in_turn, after=0, changes=[("replaces it", replace_state_machine)]),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "instead", "hazard", "kind"),
+    [
+        # It waits for nothing; reads anew what it waits for, or where the execution is.
+        ("start.version_in", _WAIT, f'{_WAIT} | {{"margin": -15}}', "effect-late", TWICE),
+        pytest.param("Starter._go_by", _STORED, _ANEW, "retimed", TWICE, marks=pytest.mark.long),
+        ("start.refusal_of", "known.memory != memory", "False", _REPLACED_AT_ONCE, TWICE),
+        # Complete before the effect; acknowledged before the start; begun taken for done.
+        ("Starter._attempt", _PERFORM, f"self._complete(row, {{}}); {_PERFORM}", "crash", LOST),
+        ("Starter._attempt", _ACKNOWLEDGED, "return Start.STARTED", "crash", LOST),
+        ("Starter._go_by", ' and known["status"]["S"] == "COMPLETE"', "", "crash", LOST),
+        ("start.refusal_of", "known.fingerprint != message.fingerprint", "False",
+         "conflict", LOST),
+        # Another name for each execution; another invocation; an execution that begins anew.
+        ("Starter._start", "name=message.execution_name",
+         "name=message.execution_name + self.first_attempt.new_id()[-2:]", "crash", TWICE),
+        ("FirstAttempt.perform", _ANSWER, _TWICE_INVOKED, "crash", TWICE),
+        ("message.execution_input", '"redrives": -1', '"redrives": 1', "aborted-redriven", TWICE),
+        # While others may have an execution on its way.
+        ("Starter._attempt", _RELEASE, _DELETE, "down-and-twice", TWICE),
+        ("Starter._attempt", _RELEASE, _UNCONDITIONAL, "down-and-twice", TWICE),
+        ("Starter._go_by", "if stage in (BEGUN, RELEASED):", _UNMARKED, "down-and-twice", TWICE),
+    ],
+)  # fmt: skip
+def test_a_spoiled_first_attempt_is_found_out(
+    function: str,
+    line: str,
+    instead: str,
+    hazard: Scenario | str,
+    kind: Kind,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _spoil(monkeypatch, function, line, instead)
+
+    assert _is_noticed(ON_TROUBLE, hazard, kind, monkeypatch)
+
+
+def test_an_execution_that_does_not_wait_for_the_starter_acts_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = 'version | {"margin": version["margin"] + ends_at // 1000}'
+    _spoil(monkeypatch, "Stack.deploy_starter", line, "version")
+
+    assert _is_noticed(ON_TROUBLE, _AN_OUTLIVING_EFFECT_AND_A_PAUSE, TWICE, monkeypatch)
+
+
+def test_a_row_that_an_earlier_release_takes_for_its_own_acts_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (start, first_attempt):
+        monkeypatch.setattr(module, "FIRST_ATTEMPT", "")
+
+    assert _is_noticed(ON_TROUBLE, "earlier-starter", TWICE, monkeypatch)
+
+
+def test_a_starter_that_is_thawed_after_its_time_acts_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Why nothing of it may run once its handler has returned."""
+
+    def set_up(stack: SimulatedStack) -> None:
+        stack.deployed = replace(stack.deployed, ends_at=20 * 60_000)
+
+    stands_still = Scenario(
+        "thawed", "", "", ONCE_OR_TWICE, (Hazard.PAUSE,), pauses=(600_000,), set_up=set_up
+    )
+    assert _is_noticed(ON_TROUBLE, stands_still, TWICE, monkeypatch)
