@@ -36,6 +36,7 @@ from tests.support.stacks import (
     TABLE,
     deployed,
     forbid,
+    log,
     with_executions,
     with_log,
     with_outputs,
@@ -532,6 +533,23 @@ def test_one_denied_read_is_named_and_the_rest_is_told(
     assert (told.execution is None) is (part == "execution")
     assert (told.fingerprint is None) is (part == "row")
     assert list(stories.with_log(machine, before).unread) == [part][: part == "log"]
+
+
+def test_a_failed_delivery_is_its_messages_that_was_told_of_under_the_same_sqs_id(
+    machine: Stack,
+) -> None:
+    """Its own line has no message id: it failed before that was known, or at whatever call."""
+    line = {"stream": "deliveries", "at": "2026-01-31T09:30:00.000Z"}
+    named = {"message_id": "request-1", "execution_name": "request-1"}
+    for own in (
+        {"end": "failed", "sqs_message_id": "s-1"},
+        {"end": "failed", "sqs_message_id": "s-2"},
+        named | {"end": "started", "sqs_message_id": "s-1"},
+    ):
+        log(machine, line | own, datetime.now(UTC))  # CloudWatch takes no older ones
+    deliveries = read_story(machine, "request-1").deliveries
+    told = sorted((one["end"], one["sqs_message_id"]) for one in deliveries)
+    assert told == [("failed", "s-1"), ("started", "s-1")]
 
 
 def test_effects_of_a_teams_own_that_cannot_be_read_are_named(machine: Stack) -> None:

@@ -68,7 +68,7 @@ def test_each_row_ends_where_it_belongs_in_the_archive_s_order(
         "a b.jsonl": b'{"id": 1, "x": 1}\n{"id": 1, "x": 2}\n{\n\n'
         + '{"x": [1.50, "\\r"], "id": "ü/%"}\n{}\n'.encode(),
         "b%20.jsonl.gz": gzip.compress(
-            b'{"x": 1, "id": 1}\n{"id": "1", "x": "}"}\n{"id": 2}\n[]\n'
+            b'{"x": 1, "id": 1}\n{"id": "1", "x": "}"}\n\n{"id": 2}\n[]\n'
         ),
         "dt=1/c.csv": b"\nid, x\r\n2,1\r\n\r\n7},8\n7},8,9\n7},9\n",
         "_SUCCESS": b"", ".hidden.csv": b"no", "empty.csv": b"",
@@ -91,11 +91,11 @@ def test_each_row_ends_where_it_belongs_in_the_archive_s_order(
     where = ("file", "line", "first_file", "first_line")
     assert [tuple(one[name] for name in where) for one in planned.conflicts] == [
         ("a b.jsonl", 2, "a b.jsonl", 1), ("b%20.jsonl.gz", 2, "a b.jsonl", 1),
-        ("dt=1/c.csv", 3, "b%20.jsonl.gz", 3), ("dt=1/c.csv", 7, "dt=1/c.csv", 5)
+        ("dt=1/c.csv", 3, "b%20.jsonl.gz", 4), ("dt=1/c.csv", 7, "dt=1/c.csv", 5)
     ]  # fmt: skip
     assert planned.conflicts[1]["body"] == {"id": "1", "message_id": "1", "x": "}"}
     assert [*planned.quarantine] == [
-        ("a b.jsonl", 3), ("a b.jsonl", 6), ("b%20.jsonl.gz", 4), ("dt=1/c.csv", 6)
+        ("a b.jsonl", 3), ("a b.jsonl", 6), ("b%20.jsonl.gz", 5), ("dt=1/c.csv", 6)
     ]  # fmt: skip
     assert all(planned.quarantine.values())
 
