@@ -212,7 +212,7 @@ def given_back(row: Row) -> Row:
 
 
 @pytest.mark.parametrize("restoring", [{"Strategy": "lease"}], indirect=True)
-def test_a_ledger_acts_twice_until_rows_are_back(restoring: Restoring) -> None:
+def test_a_lease_acts_twice_until_rows_are_back(restoring: Restoring) -> None:
     it = restoring
     it.acted_on("kept", "begun", "begun-unmended")
     it.restore()
