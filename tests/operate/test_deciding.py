@@ -104,6 +104,15 @@ def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
     assert len(reads) == 1, "what is deployed is read once, not for each letter"
 
 
+def test_what_is_told_of_a_letter_has_no_token_which_is_as_good_as_the_decision(
+    moto_stack: Stack,
+) -> None:
+    post(moto_stack, "m-1", task_token="t-1")
+    (letter,) = letters(moto_stack).entries
+    assert letter.task_token == "t-1"
+    assert "t-1" not in letter.as_json().values()
+
+
 # ------------------------------------------------------------------ rows
 
 
