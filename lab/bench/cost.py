@@ -162,24 +162,23 @@ def page(text: str, prices: Prices) -> str:
         for duplicate in (False, True)
     )
     always, on_trouble = new["step-functions"], new["on-trouble"]
-    told = f"Of {prices['region']}, as of {prices['as_of']}.\n\n{_prices(prices)}"
     tables = {
-        "dollars of a message": _dollars(new, prices),
-        "dollars of a duplicate": _dollars(duplicates, prices),
+        "dollars of a message": _dollars(new, duplicates, prices),
         "taken by a message": _requests(new),
         "dollars of waiting": _waiting(always, on_trouble, prices),
-        "prices": told,
     }
     return with_tables(text, tables)
 
 
-def _dollars(counts: Mapping[str, Count], prices: Prices) -> str:
+def _dollars(counts: Mapping[str, Count], duplicates: Mapping[str, Count], prices: Prices) -> str:
     rows = []
     for name, one in counts.items():
         for batch in BATCH_SIZES:
             *parts, total = map(_cents, dollars_per_million(one, batch, prices).values())
-            rows.append([name, str(batch), *parts, f"**{total}**"])
-    return table(("way", "batch", *dict.fromkeys(column for column, *_ in _BILLED), "total"), rows)
+            again = _cents(dollars_per_million(duplicates[name], batch, prices)["total"])
+            rows.append([name, str(batch), *parts, f"**{total}**", again])
+    columns = dict.fromkeys(column for column, *_ in _BILLED)
+    return table(("way", "batch", *columns, "total", "a duplicate"), rows)
 
 
 def _waiting(always: Count, on_trouble: Count, prices: Prices) -> str:
@@ -193,10 +192,10 @@ def _waiting(always: Count, on_trouble: Count, prices: Prices) -> str:
         for seconds in EFFECT_SECONDS:
             waits = per_second * seconds / batch
             total = f"**{_cents(base + waits)}**"
-            rows.append([f"{seconds:g} s", str(batch), _cents(waits), total, _cents(other)])
+            rows.append([f"{seconds:g} s", str(batch), _cents(waits), total])
         even = f"{(other - base) * batch / per_second:.1f} s"
-        rows.append([even, str(batch), _cents(other - base), f"**{_cents(other)}**", _cents(other)])
-    return table(("an effect of", "batch", "waiting", "on-trouble", "always"), rows)
+        rows.append([even, str(batch), _cents(other - base), f"**{_cents(other)}**"])
+    return table(("an effect of", "batch", "waiting", "total"), rows)
 
 
 def _cents(dollars: float) -> str:
@@ -217,19 +216,6 @@ def _requests(counts: Mapping[str, Count]) -> str:
     )
     names = ("transitions", "units written / read", "invocations of the effect's function")
     return table(("way", "AWS requests", *names), rows)
-
-
-def _prices(prices: Prices) -> str:
-    rows = [
-        [
-            name.replace("_", " "),
-            f"{price['dollars_per_million']:g}",
-            f"<{price['source']}>",
-            price["checked"],
-        ]
-        for name, price in prices["prices"].items()
-    ]
-    return table(("a million of", "dollars", "source", "checked"), rows)
 
 
 def main() -> None:
