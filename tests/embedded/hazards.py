@@ -23,6 +23,7 @@ from lab.conformance.verdict import FinalState, Verdict, judge, one_form
 
 REAL_WAYS = {
     "step-functions": ("step-functions",),
+    "on-trouble": ("on-trouble",),
     "lease": ("lease-fenced", "lease-fenced-fifo"),
 }
 """What is deployed, and its columns of the table: what happens really must be an end that each of

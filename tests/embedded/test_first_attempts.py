@@ -14,7 +14,7 @@ from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from lab.conformance.verdict import Kind
 from tests.embedded.command_line import decide, demo
-from tests.embedded.hazards import CAUSES, cause_all, verdict_of
+from tests.embedded.hazards import CAUSES, cause_all, disagreement, verdict_of
 from tests.embedded.homes import home
 from tests.embedded.waiting import wait_until
 
@@ -56,7 +56,9 @@ def test_every_hazard_is_survived_or_waits_for_a_person(
 ) -> None:
     paths, _, stack = deployed
     ends = cause_all(stack, paths.faults)
-    kinds = {hazard: verdict_of(ends[hazard], hazard).kind for hazard in CAUSES}
+    verdicts = {hazard: verdict_of(ends[hazard], hazard) for hazard in CAUSES}
+    assert not [text for one in verdicts.items() if (text := disagreement("on-trouble", *one))]
+    kinds = {hazard: verdict.kind for hazard, verdict in verdicts.items()}
     assert {one for one, kind in kinds.items() if kind is not Kind.SURVIVED} == PARKED
     assert {kinds[one] for one in PARKED} == {Kind.PARKED}
 

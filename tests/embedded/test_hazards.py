@@ -27,7 +27,6 @@ def test_the_page_says_how_many_ways_and_hazards_are_real() -> None:
         ("step-functions", "crash", Verdict(Kind.SURVIVED), True),
         ("step-functions", "crash", Verdict(Kind.TWICE), False),
         ("lease", "conflict", Verdict(Kind.SURVIVED), False),
-        ("lease", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), True),
         ("lease", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), False),
     ],
 )

@@ -307,22 +307,33 @@ def test_what_nobody_cached_is_read_or_kept_and_what_audits_left_goes(
         f"{rows}/day={DAY}/.part-1.parquet.crc", f"{rows}/_SUCCESS", f"{rows}/_temporary/0/x",
         f"rows/day={DAY}/part-1.snappy.parquet",
     )  # fmt: skip
-    young, mine = f"{rows}/part-of-another-at-work.parquet", f"{DAY} (1).manifest"
-    for name in (*left, f"{DAY}.manifest", young, mine):
+    young = f"{rows}/part-of-another-at-work.parquet"
+    for name in (*left, f"{DAY}.manifest", young):
         file = root / "audit" / "cache" / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(asdict(MANIFEST)) if name == mine else f"{'0' * 64}\n{{}}")
+        file.write_text(f"{'0' * 64}\n{{}}")
         if name != young:
             os.utime(file, (time.time() - 90_000,) * 2)
     summary = audited(spark, root)
-    unread = [one["file"] for one in summary["quarantine"]["examples"]]
-    assert unread == [str(root / "audit" / "cache" / mine)]
+    assert not summary["quarantine"]["examples"]
     assert summary["read"]["why"][DAY] == "nothing was cached of it"
     there = {
         str(file.relative_to(root / "audit" / "cache")) for file in root.glob("audit/cache/**/*")
     }
     assert there.isdisjoint({*left, f"rows/day={DAY}"})
-    assert {young, mine} < there
+    assert young in there
+
+
+def test_a_manifest_that_somebody_copied_is_no_days_and_stays(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = records(tmp_path)
+    mine = root / "audit" / "cache" / f"{DAY} (1).manifest"
+    mine.parent.mkdir(parents=True)
+    mine.write_text(json.dumps(asdict(MANIFEST)))
+    with pytest.raises(CannotAudit, match=r"holds cache/.* \(1\)\.manifest, which no audit"):
+        audited(spark, root)
+    assert mine.exists()
 
 
 OF_CHANGES = {"changed", "cannot_judge", "sentence"}

@@ -89,7 +89,7 @@ def test_a_run_that_does_not_end_leaves_no_clean_result(
     (out / "summary.json").write_text('{"sentence": "All is well.", "exit_status": 0}')
     (out / "report.html").write_text("<title>ActOnce audit</title> clean")
 
-    def killed(*_: object) -> None:
+    def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("actonce_pipeline.audit.job.message_rows", killed)
