@@ -97,7 +97,7 @@ def rewrite(built: Path, settings: Settings) -> Path:
             template["Parameters"][name] |= allowed
         if "ConsumerFunction" in resources:
             _hurry_consumer(resources, values)
-            for rule in ("LeaseNeedsTime", "LeaseOfOwnEffectNeedsMoreTime"):
+            for rule in ("TakeoverNeedsTime", "TakeoverOfOwnEffectNeedsMoreTime"):
                 del template["Rules"][rule]  # they compare the times that are used on AWS
         else:
             _hurry_machine(built.parent, resources, values)
