@@ -1,4 +1,4 @@
-"""The templates as they are deployed here: with shorter times, and with no rule that refuses them."""
+"""The templates as they are deployed here, with shorter times: no rule refuses them."""
 
 from pathlib import Path
 
