@@ -12,7 +12,7 @@ from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
-from lab.conformance.verdict import FinalState
+from lab.conformance.verdict import FinalState, Verdict
 from tests.embedded.command_line import decide, demo
 from tests.embedded.hazards import CAUSES, cause_all, disagreement, verdict_of
 from tests.embedded.homes import home
@@ -104,4 +104,7 @@ def ends(deployed: Deployed) -> dict[str, FinalState]:
 def test_a_hazard_ends_as_the_table_says(
     deployed: Deployed, ends: dict[str, FinalState], hazard: str
 ) -> None:
-    assert not disagreement(deployed.strategy, hazard, verdict_of(ends[hazard], hazard))
+    verdict = verdict_of(ends[hazard], hazard)
+    if deployed.queue == "standard":  # which keeps no order
+        verdict = Verdict(verdict.kind)
+    assert not disagreement(deployed.strategy, hazard, verdict)
