@@ -210,8 +210,12 @@ def test_the_calls_are_as_recorded(
         made.walk()
         made.deploy("their function and queue", RequestsQueueName="orders", **theirs)
         made.walk()
+        calls |= made.calls
+    # On a stack of its own: a parameter stays from deployment to deployment.
+    with recording(tmp_path_factory, monkeypatch, audited=False) as made:
         made.deploy("first attempts", StartExecutions="on-trouble")
         made.walk()
+        theirs = make_theirs(made.stack)
         made.deploy("first attempts, their function", StartExecutions="on-trouble", **theirs)
         made.walk()
         calls |= made.calls
