@@ -21,16 +21,16 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce_core import strict_json
 from actonce_core.backoff import EFFECT_BACKOFF_GROWTH, redelivery_delay
+from actonce_core.delivery import Delivery
 from actonce_core.effect import Rejected
 from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
 from actonce_core.locking.locks import Lease
+from actonce_core.message import MessageReader
 from appointments import book_from_environment
 
 LEASE_SECONDS = 12
 STRAGGLER_SECONDS = 30  # what a worker has called may act for so long after the worker's end
-
-VISIBILITY_SECONDS = 60
-"""After a crash the message comes back so much later; while it is at work, this is renewed."""
+VISIBILITY_SECONDS = 60  # renewed while a message is at work; after a crash it comes back then
 
 HANDED_ON = (strict_json.NotJson, ConflictingContent, KnownElsewhere, Rejected)
 """Another delivery would end in the same way, and hold its group up."""
@@ -122,10 +122,11 @@ class Worker:
 
 
 def message_id(body: str) -> str:
-    """A body's id; NotJson: it has none."""
-    if isinstance(parsed := strict_json.parse(body), dict) and "message_id" in parsed:
-        return str(parsed["message_id"])
-    raise strict_json.NotJson("no message_id")
+    """A body's id, as the stack reads it; NotJson: it has none."""
+    found = MessageReader().read_whole(Delivery("", body, {}, {})).message_id
+    if found is None:
+        raise strict_json.NotJson("no message_id")
+    return found
 
 
 def main() -> None:
