@@ -324,6 +324,21 @@ def test_what_nobody_cached_is_read_or_kept_and_what_audits_left_goes(
     assert young in there
 
 
+def test_what_another_writes_is_not_old_by_this_machines_clock(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The place has a clock of its own, four hours behind."""
+    root = records(tmp_path)
+    audited(spark, root)
+    at_work = root / "audit" / "cache" / "rows" / ("0a" * 16) / "part-1.parquet"
+    at_work.parent.mkdir()
+    at_work.write_text("")
+    for file in root.glob("audit/cache/**/*"):
+        os.utime(file, (time.time() - 4 * 3_600,) * 2)
+    audited(spark, root)
+    assert at_work.exists()
+
+
 def test_a_manifest_that_somebody_copied_is_no_days_and_stays(
     spark: SparkSession, tmp_path: Path
 ) -> None:

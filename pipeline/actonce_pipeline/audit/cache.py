@@ -43,7 +43,7 @@ from actonce_pipeline.audit.reading.storage import (
 )
 from actonce_pipeline.audit.reading.streams import DELIVERED, REFUSED, Code, codes_of
 from actonce_pipeline.audit.results.tables import CACHE, parquet_writer
-from actonce_pipeline.audit.times import midnight, now_ms
+from actonce_pipeline.audit.times import midnight
 from actonce_pipeline.errors import CannotAudit
 
 _NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "identity"})
@@ -52,7 +52,8 @@ _EXPIRES: Final = timedelta(days=30)
 """Nothing expires sooner: the least that `RecordsRetentionDays` of records.yaml may be."""
 _TRIES: Final = 3
 _ABANDONED_MS: Final = 3 * 3_600_000
-"""Older rows that no manifest names are nobody's at work: EMR ends an audit after two hours."""
+"""Rows that no manifest names, and that are so much older than the newest file beside them, are
+nobody's at work: EMR ends an audit after two hours. So no clocks of two machines are compared."""
 _MANIFEST: Final = ".manifest"
 
 FORM: Final = hashlib.sha256(
@@ -318,7 +319,7 @@ class Cache:
         """Delete what an audit wrote and no manifest names, once nobody can be at work on it."""
         kept = {f"{day}{_MANIFEST}" for day in known}
         kept |= {part.rpartition("/")[0] for was in known.values() for part in was.rows}
-        oldest = now_ms() - _ABANDONED_MS
+        oldest = max((file.modified for file in below), default=0) - _ABANDONED_MS
         for file in below:
             is_kept = kept & {file.below, file.below.rpartition("/")[0]}
             if (
