@@ -1,15 +1,14 @@
 """MiniStack understands what a function answers as AWS's pages say."""
 
-import io
 import json
 import uuid
-import zipfile
 from functools import partial
 
 from actonce.stack.clients import Stack
 from tests.embedded.waiting import wait_until
 from tests.support import asl
 from tests.support.answers import ANSWERED, AS_A_TEXT
+from tests.support.packages import packed
 
 ANSWERS_AS_TOLD = """
 import json
@@ -24,15 +23,12 @@ def handler(event, _context):
 def test_each_answer_leads_where_it_should(stack: Stack) -> None:
     name = f"answers-{uuid.uuid4()}"
     role = "arn:aws:iam::000000000000:role/answers"
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as package:
-        package.writestr("answers.py", ANSWERS_AS_TOLD)
     function = stack.aws.client("lambda").create_function(
         FunctionName=name,
         Runtime="python3.12",
         Role=role,
         Handler="answers.handler",
-        Code={"ZipFile": packed.getvalue()},
+        Code={"ZipFile": packed({"answers.py": ANSWERS_AS_TOLD})},
     )["FunctionArn"]
     substitutions = asl.EXAMPLE_SUBSTITUTIONS | {
         "EffectFunctionArn": function,

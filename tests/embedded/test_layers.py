@@ -1,10 +1,8 @@
 """A Python function's layers on the embedded AWS, which MiniStack gives no custom runtime."""
 
-import io
 import json
 import sys
 import uuid
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from samtranslator.translator.translator import Translator
 
 from actonce.embedded import local_stack
 from actonce.stack.clients import Stack
+from tests.support.packages import packed
 
 HERE = f"python{sys.version_info.major}.{sys.version_info.minor}"
 POWERTOOLS = (
@@ -33,14 +32,6 @@ def handler(event, _context):
 
     return [word(name) for name in event]
 """
-
-
-def packed(files: dict[str, str]) -> bytes:
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as package:
-        for name, text in files.items():
-            package.writestr(name, text)
-    return written.getvalue()
 
 
 @pytest.mark.parametrize("place", ["python", f"python/lib/{HERE}/site-packages"])

@@ -1,12 +1,10 @@
 """What `perform` has left running when it raised, on real processes: it must not act later."""
 
 import base64
-import io
 import json
 import shutil
 import sys
 import uuid
-import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +19,7 @@ from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce_core.invoked_effect import client_config
 from tests.support.gift_card_provider import Provider, running
+from tests.support.packages import packed
 
 SECONDS = 4
 CONTRACT = {
@@ -101,10 +100,7 @@ def deployed(
     stack: Stack, state: State, embedded_paths: Paths, provider: Provider
 ) -> Callable[..., OnLambda]:
     def deploy(files: dict[str, str], runtime: str = "") -> OnLambda:
-        packed, name = io.BytesIO(), f"left-running-{uuid.uuid4()}"
-        with zipfile.ZipFile(packed, "w") as package:
-            for file, text in files.items():
-                package.writestr(file, text)
+        name = f"left-running-{uuid.uuid4()}"
         client: Any = stack.aws.fresh("lambda", client_config(SECONDS))
         client.create_function(
             FunctionName=name,
@@ -112,7 +108,7 @@ def deployed(
             Role="arn:aws:iam::000000000000:role/none",
             Handler="shop.handler",
             Timeout=SECONDS,
-            Code={"ZipFile": packed.getvalue()},
+            Code={"ZipFile": packed(files)},
             Environment={"Variables": {"PORT": str(provider.port)}},
         )
         return OnLambda(client, state, embedded_paths.faults, name, name)

@@ -1,10 +1,8 @@
 """Functions in Node on the embedded AWS, beyond what MiniStack makes of them."""
 
-import io
 import json
 import shutil
 import uuid
-import zipfile
 from typing import Any
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from actonce.embedded import functions
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
+from tests.support.packages import packed
 
 ROLE = "arn:aws:iam::000000000000:role/none"
 HANDLER = """
@@ -31,14 +30,6 @@ MODULE = {"package.json": '{"type": "module", "main": "index.js"}'}
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None, reason="a function in Node needs node on the PATH"
 )
-
-
-def packed(files: dict[str, str]) -> bytes:
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as package:
-        for name, text in files.items():
-            package.writestr(name, text)
-    return written.getvalue()
 
 
 def module(place: str, word: str) -> dict[str, str]:

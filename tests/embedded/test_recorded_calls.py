@@ -4,9 +4,7 @@ tests/templates/test_permissions.py judges them by the templates.
 """
 
 import gzip
-import io
 import json
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +24,7 @@ from tests.embedded import command_line
 from tests.embedded.homes import home
 from tests.embedded.waiting import wait_for_execution, wait_until
 from tests.support import java, recorded_calls, template
+from tests.support.packages import packed
 from tests.support.policies import Call
 from tests.support.snapshots import Snapshot
 
@@ -162,9 +161,6 @@ def audit(made: Recording) -> None:
 
 def make_theirs(stack: Stack) -> dict[str, str]:
     """Make a team's own function and queue; the parameters that name the function."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as package:
-        package.writestr("theirs.py", THEIRS)
     trust = {"Statement": []}  # type: ignore[var-annotated]
     role = stack.aws.client("iam").create_role(
         RoleName="TheirRole", AssumeRolePolicyDocument=json.dumps(trust)
@@ -175,7 +171,7 @@ def make_theirs(stack: Stack) -> dict[str, str]:
         Role=role["Role"]["Arn"],
         Handler="theirs.handler",
         Timeout=4,
-        Code={"ZipFile": packed.getvalue()},
+        Code={"ZipFile": packed({"theirs.py": THEIRS})},
     )
     arn = stack.lambda_.publish_version(FunctionName="theirs")["FunctionArn"]
     stack.sqs.create_queue(QueueName="orders", Attributes={"VisibilityTimeout": "18"})

@@ -4,10 +4,8 @@ Each takes the stack so far (`moto_stack` has its queues), and returns it with o
 """
 
 import dataclasses
-import io
 import itertools
 import json
-import zipfile
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
+from tests.support.packages import packed
 from tests.support.tables import make_table
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -109,16 +108,13 @@ def deployed(stack: Stack, outputs: dict[str, str] | None = None, **parameters: 
 def fed(stack: Stack) -> Stack:
     """Deployed, with a function `starter` that its queue feeds."""
     client = deployed(stack).aws.client
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as package:
-        package.writestr("starter.py", "")
     role = client("iam").create_role(RoleName="starter", AssumeRolePolicyDocument="{}")
     client("lambda").create_function(
         FunctionName="starter",
         Runtime="python3.13",
         Role=role["Role"]["Arn"],
         Handler="starter.handler",
-        Code={"ZipFile": packed.getvalue()},
+        Code={"ZipFile": packed({"starter.py": ""})},
     )
     arn = stack.sqs.get_queue_attributes(
         QueueUrl=stack.requests_queue, AttributeNames=["QueueArn"]
