@@ -1,7 +1,7 @@
 """ConsumerFunction: one SQS batch in, the effect of each message performed in this invocation.
 
-Instead of Step Functions a lease guards the effect. `Consumer.consume`
-handles each record; `Batch` does the rest.
+Instead of Step Functions a lease guards the effect. `Consumer.consume` handles each record; `Batch`
+does the rest.
 """
 
 import functools

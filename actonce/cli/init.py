@@ -56,7 +56,7 @@ deletes an earlier one, which open executions call:
 
 {PUBLISHED}
 A parameter's new value or a new layer alone publishes no version, so VersionDescription names each
-of the function. The next version then replaces the last, which UpdateReplacePolicy keeps.
+that the function uses. The next version then replaces the last, which UpdateReplacePolicy keeps.
 
 Take away what triggered the function before (its Events: of type SQS), and have it answer perform
 and find (docs/your-own-effect.md).

@@ -67,7 +67,7 @@ class Recent:
         name: of its execution, or its row's key; every command takes it as an id.
         message_id: the producer's; None: the name is a hash, and the execution is gone or, on a
             page that is too long, was not looked up.
-        status: the execution's or the row's, as AWS or the row calls it.
+        status: AWS's of the execution, or what the row says of itself.
         state: one of `states.STATES`; None: the page is too long to look them up.
         since: when the execution began, or the row was last written (UTC).
         ended: when the execution did; None else.

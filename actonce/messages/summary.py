@@ -23,7 +23,7 @@ class Summary:
 
     Attributes:
         state: one of `STATES`, with its `label` and `explanation`.
-        status: of its execution or row, as AWS or the row calls it; None: it has neither.
+        status: AWS's of its execution, or what its row says of itself; None: it has neither.
         outcome: `performed`, `found`, `resolved`, `rejected`, or of a row `dead_letter`; None: it
             has not ended, or does not say.
         effects: how many effects were found; None: that is not known.

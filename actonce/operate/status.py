@@ -140,7 +140,7 @@ class Status:
         return "provider" if is_failing or (counts and counts.retrying.count) else None
 
     @property
-    def told_strategy(self) -> str | None:
+    def strategy_label(self) -> str | None:
         """The strategy, and whether executions are started on trouble only."""
         is_rare = self.start_executions == "on-trouble"
         return f"{self.strategy}, executions on trouble only" if is_rare else self.strategy

@@ -113,7 +113,7 @@ def _unfinished(request: CollectRequest) -> date | None:
     """The last earlier day that has files, if one of them was written before the day was over."""
     for stream in sorted(request.streams):
         files = request.root.glob(f"{stream}/dt=????-??-??/{FILE_NAME}")
-        days = {day: file for file in files if (day := _named(file.parent.name))}
+        days = {day: file for file in files if (day := _day_of(file.parent.name))}
         if earlier := [day for day in days if day < min(request.days)]:
             day = max(earlier)
             over = _midnight(day + timedelta(days=1)) + _LOGGED_WITHIN
@@ -122,7 +122,7 @@ def _unfinished(request: CollectRequest) -> date | None:
     return None
 
 
-def _named(folder: str) -> date | None:
+def _day_of(folder: str) -> date | None:
     try:
         return date.fromisoformat(folder.removeprefix("dt="))
     except ValueError:

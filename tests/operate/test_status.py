@@ -327,6 +327,6 @@ def test_it_says_that_executions_are_started_on_trouble_only(
 ) -> None:
     stack = with_outputs(stack, Strategy="step-functions", StartExecutions="on-trouble")
     told = status(stack, NOW)
-    assert told.told_strategy == "step-functions, executions on trouble only"
+    assert told.strategy_label == "step-functions, executions on trouble only"
     assert told.as_json()["start_executions"] == "on-trouble"
-    assert str(told.told_strategy) in actonce("status", stack=stack).out
+    assert str(told.strategy_label) in actonce("status", stack=stack).out
