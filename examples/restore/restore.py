@@ -36,7 +36,8 @@ def executions(machine):
 
 def put(row):
     """Put a row where there is none, or one of a later date; an attempt's only over itself."""
-    seen, later = ("updated", "=") if "updated" in row else ("first_seen", ">")
+    of_attempt = "updated" if "stage" in row else "version"  # a starter's, or behind a lease
+    seen, later = (of_attempt, "=") if of_attempt in row else ("first_seen", ">")
     with contextlib.suppress(dynamodb.exceptions.ConditionalCheckFailedException):
         dynamodb.put_item(
             TableName=given.get("FINGERPRINTS_TABLE") or given["LEDGER_TABLE"],
