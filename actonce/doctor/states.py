@@ -189,7 +189,7 @@ _RETRIED, _LAST = Expected("RETRIABLE"), 24
 _LOOKS, _ASKS = _caught("AwaitStraggler", rounds=1), _to("TellDeadLetter")
 _GIVES_UP = _caught("TellDeadLetter", rounds=0)
 _SAYS_NOTHING = _to("Performed?", performed=None, redrives=0, **_UNKNOWN)
-_REDRIVEN = "Redriven: it may have been performed before."
+_ATTEMPTED = "Attempted before: it may have been performed."
 _OTHERS = ("States.Timeout", "Lambda.Unknown", "Lambda.ServiceException", "AnyOther")
 
 
@@ -205,7 +205,7 @@ def _failed(error: str, cause: str) -> Expected:
 _ASKED: Mapping[str, tuple[tuple[Any, ...], ...]] = {
     "PerformEffect": (
         ("Catch sees an error in Arguments", {"redrives": 1}, _says(_YES),
-         _failed("States.QueryEvaluationError", _REDRIVEN)),
+         _failed("States.QueryEvaluationError", _ATTEMPTED)),
         ("Catch sees an error in Assign", {}, _says(None), _LOOKS),
         ("Catch sees an error in TimeoutSeconds", _NO_TIME, _says(_YES), _LOOKS),
         ("a clear yes is the end", {}, _says(_YES), _to(None, outcome="performed", effect=1)),
