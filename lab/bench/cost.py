@@ -114,7 +114,7 @@ def count(one: StrategyUnderTest, *, duplicate: bool) -> Count:
 
 
 def _taken(one: StrategyUnderTest, *, times: int) -> Count:
-    world = World(telling=True)
+    world = World(keeps_story=True)
     stack = SimulatedStack(world, one, process_message())
     for number in range(times):
         stack.send("a", after=number * 600_000)
@@ -126,13 +126,13 @@ def _taken(one: StrategyUnderTest, *, times: int) -> Count:
     of_tables = [units(kind, request) for kind, request in stack.dynamodb.calls]
     calls = stack.dynamodb.calls + stack.stepfunctions.calls + stack.sqs.calls
     kinds = Counter(kind for kind, _ in calls)
-    told = Counter(event.what.partition(" ")[0] for event in world.story)
+    events = Counter(event.what.partition(" ")[0] for event in world.story)
     return Count(
         requests=kinds,
-        transitions=len(stack.executions.inputs) + told["enters"],
+        transitions=len(stack.executions.inputs) + events["enters"],
         written=sum(written for written, _ in of_tables),
         read=sum(read for _, read in of_tables),
-        invoked=told["invokes"],
+        invoked=events["invokes"],
     )
 
 

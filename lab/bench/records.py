@@ -44,8 +44,8 @@ def _delivered(
     def fields(message_id: str) -> dict[str, Any]:
         fingerprint = None if content is None else _hash(message_id + content, 64)
         sqs_message_id = _hash(f"{message_id} {low}", 32)
-        told = {"sqs_message_id": sqs_message_id, "end": end, "reason": reason}
-        return told | {"fingerprint": fingerprint}
+        record = {"sqs_message_id": sqs_message_id, "end": end, "reason": reason}
+        return record | {"fingerprint": fingerprint}
 
     return "deliveries", low, high, fields
 
@@ -53,8 +53,8 @@ def _delivered(
 def _ran(
     low: int, high: int, status: str, outcome: str | None = None, error: str | None = None
 ) -> Event:
-    told = {"status": status, "outcome": outcome, "error": error}
-    return "executions", low, high, lambda _: told
+    record = {"status": status, "outcome": outcome, "error": error}
+    return "executions", low, high, lambda _: record
 
 
 def _effect(low: int, high: int) -> Event:
@@ -63,8 +63,8 @@ def _effect(low: int, high: int) -> Event:
 
 def _letter(low: int, high: int, decision: str | None = None) -> Event:
     event = "decided" if decision else "posted"
-    told = {"event": event, "decision": decision, "reason": "rejected"}
-    return "dead_letters", low, high, lambda _: told
+    record = {"event": event, "decision": decision, "reason": "rejected"}
+    return "dead_letters", low, high, lambda _: record
 
 
 _BEGUN = (_sent(), _delivered(20, 80, "started"), _ran(80, 100, "RUNNING"))
@@ -133,8 +133,8 @@ def write(root: Path, messages: int, days: int = 1, seed: int = 1) -> int:
                 for stream, low, high, fields in (*history, *again):
                     at = timedelta(milliseconds=min(born + random.randint(low, high), end))
                     time = f"{(FIRST_DAY + at).isoformat(timespec='milliseconds')[:23]}Z"
-                    told = {"message_id": message_id, **fields(message_id)}
-                    lines[stream, time[:10]].append(_line(stream, time, told))
+                    record = {"message_id": message_id, **fields(message_id)}
+                    lines[stream, time[:10]].append(_line(stream, time, record))
             ended = f"{FIRST_DAY + timedelta(days=day):%Y-%m-%d}"
             for key in [key for key in lines if key[1] <= ended]:
                 events += _put(root, *key, lines.pop(key))
@@ -157,11 +157,11 @@ def _sent_again(random: Random) -> Iterator[Event]:
         yield _delivered(later + 90, later + 90, "suppressed")
 
 
-def _line(stream: str, time: str, told: dict[str, Any]) -> str:
+def _line(stream: str, time: str, record: dict[str, Any]) -> str:
     """A line as its writer writes it; an effect as in a DynamoDB export."""
     if stream != "effects":
-        return json.dumps({"stream": stream, "version": 1, "at": time, **told})
-    texts = {**told, "practice": "main", "booked_at": time, "request": "{}"}
+        return json.dumps({"stream": stream, "version": 1, "at": time, **record})
+    texts = {**record, "practice": "main", "booked_at": time, "request": "{}"}
     item = {"slot": {"N": "1"}, **{name: {"S": text} for name, text in texts.items()}}
     keys = {name: item[name] for name in ("message_id", "appointment_id")}
     return json.dumps({"Keys": keys, "NewImage": item})

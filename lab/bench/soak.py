@@ -30,7 +30,7 @@ from actonce.cli.demo import Strategy
 from actonce.demo import records
 from actonce.demo.run import Result, Settings, run
 from actonce.embedded import faults, functions, lifecycle
-from actonce.embedded.injected.failing_services import TOLD, write_rules
+from actonce.embedded.injected.failing_services import FAILED_CALLS, write_rules
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed
@@ -126,8 +126,8 @@ class Trouble:
                 self.error = next(filter(None, (one.exception() for one in work)), None)
                 write_rules(self.paths.faults, ())
                 with contextlib.suppress(FileNotFoundError):
-                    told = (self.paths.faults / TOLD).read_text().splitlines()
-                    self.did_not_pass.update(told)
+                    failed_calls = (self.paths.faults / FAILED_CALLS).read_text().splitlines()
+                    self.did_not_pass.update(failed_calls)
 
     def _change_failure(self) -> None:
         while not any((self.paths.records / "sent").rglob("*.gz")):  # nothing is sent yet
@@ -154,9 +154,9 @@ class Trouble:
             if not self.had or state is None:
                 continue
             stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
-            asked = time.monotonic()
+            began = time.monotonic()
             done = len(records.execution_names(stack, "SUCCEEDED"))
-            took = time.monotonic() - asked  # listing many is much work for the embedded AWS
+            took = time.monotonic() - began  # listing many is much work for the embedded AWS
             due = (len(self.killed) + 0.5) / self.kills * self.messages * 0.9
             if done >= due:
                 self.killed.append(functions.kill(state))
@@ -203,7 +203,7 @@ def main(
     """Run it and print the result, a JSON object."""
     if unknown := set(failure or ()) - set(FAILURES):
         raise typer.BadParameter(f"No {', '.join(unknown)}: there are {', '.join(FAILURES)}.")
-    told: dict[str, Any] = {"machine": machine("ministack", "boto3"), "good": False}
+    result: dict[str, Any] = {"machine": machine("ministack", "boto3"), "good": False}
     with tempfile.TemporaryDirectory(prefix="actonce-soak-") as folder:
         paths = Paths(Path(folder).resolve())
         trouble = Trouble(paths, messages, kills, failure or list(FAILURES), spell_seconds)
@@ -219,16 +219,16 @@ def main(
             around=trouble.made,
         )
         try:
-            told |= report(run(settings, paths, _SAY.print), trouble)
+            result |= report(run(settings, paths, _SAY.print), trouble)
         except Failed as error:
-            told |= {"why": str(error), "times_killed": len(trouble.killed)}
+            result |= {"why": str(error), "times_killed": len(trouble.killed)}
         finally:
             lifecycle.down(paths)
-            if not told["good"] and paths.records.is_dir():
+            if not result["good"] and paths.records.is_dir():
                 shutil.copytree(paths.records, _RECORDS, dirs_exist_ok=True)
                 _SAY.print(f"The records are kept in {_RECORDS}", markup=False)
-    print(json.dumps(told, indent=1))
-    raise typer.Exit(0 if told["good"] else 1)
+    print(json.dumps(result, indent=1))
+    raise typer.Exit(0 if result["good"] else 1)
 
 
 if __name__ == "__main__":

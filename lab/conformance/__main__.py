@@ -55,9 +55,9 @@ def main(
 
 def _cells(ways: list[str] | None, hazards: list[str] | None) -> list[suite.Pair]:
     """The published pairs of these or of all; a pair named in full need not be published."""
-    for asked, known in ((ways, WAYS), (hazards, SCENARIOS)):
+    for wanted, known in ((ways, WAYS), (hazards, SCENARIOS)):
         names = [one.name for one in known]
-        if unknown := set(asked or ()) - set(names):
+        if unknown := set(wanted or ()) - set(names):
             raise typer.BadParameter(f"No {', '.join(unknown)}: there are {', '.join(names)}.")
     return [
         (way, hazard)

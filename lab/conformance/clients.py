@@ -64,7 +64,10 @@ class Client:
             if operation not in _READS:
                 otherwise |= {Hazard.ANSWER_LOST: lost, Hazard.REPEATED: repeated}
             return self._world.step(
-                lambda: f"{api_name} {_described(request)}", now, otherwise=otherwise, shown=shown
+                lambda: f"{api_name} {_described(request)}",
+                now,
+                otherwise=otherwise,
+                format_answer=format_answer,
             )
 
         return call
@@ -114,7 +117,7 @@ def _short(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:12]}…"
 
 
-def shown(answer: Any) -> str:
+def format_answer(answer: Any) -> str:
     """An answer, or an error, in one line."""
     if isinstance(answer, ClientError):
         found: Any = answer.response.get("Item")

@@ -99,8 +99,8 @@ class DynamoDB:
     def update_item(self, **request: Any) -> Request:
         """See UpdateItem, API reference."""
         old = self._check("UpdateItem", request)
-        asked = _asked(request, "UpdateExpression", Key=request["Key"])
-        new = json.loads(_updated(self._keys[request["TableName"]], asked, old))
+        query = _query_json(request, "UpdateExpression", Key=request["Key"])
+        new = json.loads(_updated(self._keys[request["TableName"]], query, old))
         self._write(request["TableName"], new)
         before = json.loads(old or "{}")
         answers = {
@@ -128,8 +128,8 @@ class DynamoDB:
     def query(self, **request: Any) -> Request:
         """See Query, API reference."""
         _refuse_unknown("Query", request)
-        asked = _asked(request, "KeyConditionExpression")
-        found = [item for item in self.items(request["TableName"]) if _holds(asked, _text(item))]
+        query = _query_json(request, "KeyConditionExpression")
+        found = [item for item in self.items(request["TableName"]) if _holds(query, _text(item))]
         if projection := request.get("ProjectionExpression"):
             names = projection.split(", ")
             found = [{name: item[name] for name in names if name in item} for item in found]
@@ -164,7 +164,7 @@ class DynamoDB:
         attributes = request.get("Item") or request["Key"]
         old = self._items.get(self._place(request["TableName"], attributes))
         if "ConditionExpression" in request and not _holds(
-            _asked(request, "ConditionExpression"), old
+            _query_json(request, "ConditionExpression"), old
         ):
             answer: Any = _error("ConditionalCheckFailedException", "The condition is not met")
             if old is not None and request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD":
@@ -187,7 +187,7 @@ def _text(part: Mapping[str, Any]) -> str:
     return json.dumps(part, sort_keys=True)
 
 
-def _asked(request: Request, expression: str, **more: Any) -> str:
+def _query_json(request: Request, expression: str, **more: Any) -> str:
     """An expression of a request, with its names and values, as JSON."""
     names, values = (request.get(f"ExpressionAttribute{kind}", {}) for kind in ("Names", "Values"))
     return _text({"expression": request[expression], "names": names, "values": values, **more})
@@ -198,22 +198,22 @@ def _error(code: str, message: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=200_000)
-def _holds(asked: str, item: str | None) -> bool:
+def _holds(query: str, item: str | None) -> bool:
     attributes = None if item is None else MotoItem(DynamoType({"S": ""}), None, json.loads(item))
     try:
-        return bool(get_filter_expression(*_parts(asked)).expr(attributes))
+        return bool(get_filter_expression(*_parts(query)).expr(attributes))
     except _REFUSALS as error:
         raise Unsupported(str(error)) from error
 
 
 @lru_cache(maxsize=200_000)
-def _updated(key_names: Key, asked: str, item: str | None) -> str:
+def _updated(key_names: Key, query: str, item: str | None) -> str:
     """The updated item."""
-    table, key = _scratch(key_names), json.loads(asked)["Key"]
+    table, key = _scratch(key_names), json.loads(query)["Key"]
     if item is not None:
         table.put_item("scratch", json.loads(item))
     try:
-        new = table.update_item("scratch", key, *_parts(asked))
+        new = table.update_item("scratch", key, *_parts(query))
         return _text(new.to_json()["Attributes"])
     except _REFUSALS as error:
         raise Unsupported(str(error)) from error
@@ -221,8 +221,8 @@ def _updated(key_names: Key, asked: str, item: str | None) -> str:
         table.delete_item("scratch", key)
 
 
-def _parts(asked: str) -> tuple[str, Any, Any]:
-    parts = json.loads(asked)
+def _parts(query: str) -> tuple[str, Any, Any]:
+    parts = json.loads(query)
     return parts["expression"], parts["names"], parts["values"]
 
 

@@ -71,7 +71,7 @@ class LambdaClient:
         error = dict(zip(("errorType", "errorMessage"), failure, strict=True)) if failure else None
         payload = error
         if error is None:
-            payload = heard(self.world, name, request["operation"], endings[0].value)
+            payload = receive_answer(self.world, name, request["operation"], endings[0].value)
         self.world.observe(repr((failure is not None, payload)))
         return {
             "Payload": io.BytesIO(json.dumps(payload).encode()),
@@ -79,7 +79,7 @@ class LambdaClient:
         }
 
 
-def heard(world: World, name: str, operation: str, answer: Any) -> Any:
+def receive_answer(world: World, name: str, operation: str, answer: Any) -> Any:
     """An invocation's answer, as it comes in.
 
     Or one that is no clear yes to `perform`, or neither yes nor no to `find`.
@@ -88,10 +88,10 @@ def heard(world: World, name: str, operation: str, answer: Any) -> Any:
         return answer
 
     def unclear() -> Any:
-        said = False if operation == "perform" else None
+        performed = False if operation == "perform" else None
         answers: tuple[Any, ...] = (
             {},
-            {"performed": said, "effect": None},
+            {"performed": performed, "effect": None},
             # A list of one, which JSONata takes for what is in it.
             [{"performed": operation == "perform", "effect": {}}],
         )

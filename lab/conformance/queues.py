@@ -244,8 +244,8 @@ class RequestsQueue:
     @staticmethod
     def _record(message: _Queued) -> Record:
         # An event written by hand may lack `messageAttributes`.
-        named = message.message_attributes
-        attributes = {"messageAttributes": named} if named else {}
+        attributes_sent = message.message_attributes
+        attributes = {"messageAttributes": attributes_sent} if attributes_sent else {}
         return {
             "messageId": f"sqs-{message.number}",
             "receiptHandle": f"{message.number}-{message.receive_round}-{message.receives}",

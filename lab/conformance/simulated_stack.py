@@ -493,14 +493,14 @@ class SimulatedStack:
         def handle() -> dict[str, Any]:
             if cold_start:
                 self.world.sleep((before + (cold_start if cold_start > INIT else 0)) / 1000)
-            answered = self._answered(effect, payload)
+            response = self._answer(effect, payload)
             # Between the effect and its answer the function may still crash.
             self.world.step("answers", lambda: None)
-            return answered
+            return response
 
         self.world.spawn(process, handle, on_end)
 
-    def _answered(self, effect: Effect, payload: Any) -> dict[str, Any]:
+    def _answer(self, effect: Effect, payload: Any) -> dict[str, Any]:
         try:
             return answer(effect, payload)
         except (NotPerformed, Rejected):

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from actonce_core.reason import DeadLetterReason
 from lab.conformance import machine
-from lab.conformance.lambda_client import heard
+from lab.conformance.lambda_client import receive_answer
 from lab.conformance.process import Hazard, Invocation, Process, ProcessResult, Unsupported
 from lab.conformance.queues import OutputQueues
 from lab.conformance.world import EPOCH, World
@@ -43,7 +43,7 @@ class _ExecutionRecord:
     status: str = "RUNNING"
     waits_for_decision: bool = False
     redrives: int = 0
-    answered: int = 0
+    answers_given: int = 0
     is_closed: bool = False
     is_to_perform: bool = False
 
@@ -93,7 +93,7 @@ class StepFunctions:
                 known.status,
                 known.waits_for_decision,
                 known.redrives,
-                known.answered,
+                known.answers_given,
             )
             for name, known in sorted(self._executions.items())
         )
@@ -161,7 +161,7 @@ class StepFunctions:
                 _close(known, "ABORTED", self.world.now)
                 after = self.world.pick(REDRIVEN_AFTER)
             except machine.StateFailed as failure:
-                if failure.error != "States.Timeout" or known.answered >= len(self.answers):
+                if failure.error != "States.Timeout" or known.answers_given >= len(self.answers):
                     raise
                 _close(known, "FAILED", self.world.now)
                 after = 0
@@ -268,7 +268,7 @@ class _ExecutionServices:
         self._may_be_aborted(f"has heard of {name}")
         if failure := ended.failure("Lambda.Unknown"):
             raise machine.StateFailed(*failure)
-        return heard(self._world, name, payload["operation"], ended.value)
+        return receive_answer(self._world, name, payload["operation"], ended.value)
 
     def send_and_wait(self, arguments: Any, timeout: float) -> Any:
         """Post a dead letter, and wait for an operator's decision, if there will be one."""
@@ -295,8 +295,8 @@ class _ExecutionServices:
             send,
             otherwise={Hazard.THROTTLED: fails, Hazard.ABORTED: aborted},
         )
-        answers = self._service.answers[self._known.answered :]
-        self._known.answered += bool(answers)
+        answers = self._service.answers[self._known.answers_given :]
+        self._known.answers_given += bool(answers)
         if answers and answers[0] is not None:
             decision, after = answers[0], self._service.answered_after
             if after / 1000 >= timeout:

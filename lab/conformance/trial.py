@@ -67,7 +67,7 @@ def run_trial(
 
     found = walk(new_world, play, MOST_RUNS)
     worst = max(found.verdicts)
-    replayed = new_world(found.scripts[worst], telling=True)
+    replayed = new_world(found.scripts[worst], keeps_story=True)
     play(replayed)
     counts = Counter[Kind]()
     for verdict in sorted(found.verdicts, reverse=True):

@@ -52,7 +52,7 @@ class World:
         budget: how many hazards may befall a run.
         pauses: possible lengths of a pause, in milliseconds.
         seen: the states visited before, to which this run adds; None: ignore them.
-        telling: whether to keep the story.
+        keeps_story: whether to keep the story.
     """
 
     def __init__(  # noqa: PLR0913 - a run has this many sides
@@ -63,14 +63,14 @@ class World:
         budget: int = 0,
         pauses: Sequence[int] = (),
         seen: set[Hashable] | None = None,
-        telling: bool = False,
+        keeps_story: bool = False,
     ) -> None:
         self._script = script
         self._hazards = hazards
         self._budget = budget
         self._pauses = pauses
         self._seen = seen
-        self._telling = telling
+        self._keeps_story = keeps_story
         self._scheduler = getcurrent()
         self._processes: list[Process] = []
         self._last: Task | None = None
@@ -126,7 +126,7 @@ class World:
 
     def tell(self, who: str, what: str, answer: str = "") -> None:
         """Add a line to the story."""
-        if self._telling:
+        if self._keeps_story:
             self.story.append(Event(self.now, who, what, answer))
 
     def run(self) -> None:
@@ -159,7 +159,7 @@ class World:
         *,
         otherwise: Mapping[Hazard, Callable[[], T]] | None = None,
         is_effect: bool = False,
-        shown: Callable[[Any], str] | None = None,
+        format_answer: Callable[[Any], str] | None = None,
     ) -> T:
         """Take a step once it is this task's turn.
 
@@ -168,7 +168,7 @@ class World:
             act: what the step does, atomically.
             otherwise: what it does instead, for each hazard that it supports.
             is_effect: it is the step that must not happen twice.
-            shown: formats an answer, or an exception, for the story.
+            format_answer: formats an answer, or an exception, for the story.
         """
         task = self._current()
         task.step = tuple(otherwise or ())
@@ -177,19 +177,19 @@ class World:
         process = task.process
         process.after_effect = is_effect
         process.had_effect |= is_effect
-        event = self._line(process.name, what, way) if self._telling else None
-        shown = shown or _shown
+        event = self._line(process.name, what, way) if self._keeps_story else None
+        format_answer = format_answer or _format_answer
         try:
             answer = act() if way is None or otherwise is None else otherwise[way]()
         except Exception as error:
             self.observe(repr(error))
             if event is not None:
-                event.answer = shown(error)
+                event.answer = format_answer(error)
             self._hear_late(task)
             raise
         self.observe(repr(answer))
         if event is not None:
-            event.answer = shown(answer)
+            event.answer = format_answer(answer)
         self._hear_late(task)
         return answer
 
@@ -545,7 +545,7 @@ class World:
         return self.story[-1]
 
 
-def _shown(answer: object) -> str:
+def _format_answer(answer: object) -> str:
     if isinstance(answer, Exception):
         return f"{type(answer).__name__}: {answer}"
     return "" if answer is None else str(answer)

@@ -16,7 +16,7 @@ from actonce.demo.outcome import SentMessage, judge
 from actonce.demo.records import Records
 from actonce.demo.run import Result
 from actonce.demo.second_count import SecondCount
-from actonce.embedded.injected.failing_services import TOLD, answered, failing, write_rules
+from actonce.embedded.injected.failing_services import FAILED_CALLS, answered, failing, write_rules
 from actonce.stack.embedded_folder import Paths
 from lab.bench.soak import FAILURES, Trouble, report
 
@@ -106,7 +106,7 @@ def test_a_call_is_answered_as_its_service_answers(
         assert reached == []
     call(service, operation, **request_)
     assert len(reached) == 1
-    assert (tmp_path / TOLD).exists() is (code is not None)
+    assert (tmp_path / FAILED_CALLS).exists() is (code is not None)
 
 
 def test_an_answer_is_lost_of_what_was_done_and_a_silent_service_does_nothing(

@@ -27,7 +27,7 @@ from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from botocore.httpsession import URLLib3Session
 
 RULES = "services.json"
-TOLD = "did-not-pass"
+FAILED_CALLS = "did-not-pass"
 
 Send = Callable[[Any, Any], Any]
 
@@ -78,7 +78,7 @@ def _met(request: Any) -> Any:
         if target.startswith(rule["call"]) and rule["body"] in body:
             if rule["quota"] and _takes_token(folder / f"bucket-{number}", *rule["quota"]):
                 return None
-            with (folder / TOLD).open("a") as told:
+            with (folder / FAILED_CALLS).open("a") as told:
                 told.write(f"{target}\n")
             return rule["meets"]
     return None

@@ -11,7 +11,7 @@ from lab.conformance import found, page
 from lab.conformance.__main__ import main
 
 
-def test_a_pair_is_told_with_its_story_and_a_rivals_failure_is_none_of_the_suite(
+def test_a_pair_is_printed_with_its_story_and_a_rivals_failure_is_no_failure_of_the_suite(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     pair: Any = {"way": ["none"], "hazard": ["again-later"], "story": True}
@@ -19,8 +19,8 @@ def test_a_pair_is_told_with_its_story_and_a_rivals_failure_is_none_of_the_suite
         with pytest.raises(typer.Exit) as ended:
             main(**pair, as_json=as_json)
         assert ended.value.exit_code == 0
-    told, *lines = capsys.readouterr().out.splitlines()
-    none = json.loads(told)
+    first, *lines = capsys.readouterr().out.splitlines()
+    none = json.loads(first)
     assert (none["worst"], none["complete"]) == ("twice", True)
     assert none["ended"]["twice"] <= none["schedules"]
     assert sum("PERFORMS a" in line for line in none["story"]) == 2
