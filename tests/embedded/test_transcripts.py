@@ -1,6 +1,6 @@
 """What the commands say at a terminal of 80 columns, after a demo.
 
-`ACTONCE_WRITE_TRANSCRIPTS=1 pytest -m long tests/embedded/test_transcripts.py` writes the first two
+`ACTONCE_WRITE_TRANSCRIPTS=1 pytest -m long tests/embedded/test_transcripts.py` writes the second
 to docs/transcripts.md. Every width is tried by tests/terminal/test_tables.py.
 """
 
@@ -34,10 +34,9 @@ COMMANDS = (
     "unstarted list",
 )
 INTRODUCTION = """\
-# What the commands say
+# What `actonce where` prints
 
-At a terminal of 80 columns, after `actonce demo --messages 24 --faults many --seed 7`. Then came a
-message, the same id with another content, and a text that is no JSON.
+At a terminal of 80 columns, after `actonce demo --messages 24 --faults many --seed 7`.
 """
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -69,9 +68,8 @@ def test_it_can_be_read_and_ids_can_be_copied(paths: Paths) -> None:
     assert letter in shown[f"dead-letters show {letter}"]
     assert [one for one in unstarted if one not in shown["unstarted list"]] == []
     if os.environ.get("ACTONCE_WRITE_TRANSCRIPTS"):
-        of_page = list(shown.items())[:2]
-        blocks = [f"```text\n$ actonce {name}\n{said}\n```\n" for name, said in of_page]
-        PAGE.write_text("\n".join([INTRODUCTION, *blocks]))
+        block = f"```text\n$ actonce where {letter}\n{shown[f'where {letter}']}\n```\n"
+        PAGE.write_text(f"{INTRODUCTION}\n{block}")
 
 
 def _typed(command: str, environment: dict[str, str], folder: Path) -> str:
