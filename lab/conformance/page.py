@@ -1,5 +1,6 @@
 """The tables of docs/conformance.md, made of found.json."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from actonce.stack.embedded_folder import PROJECT
@@ -30,18 +31,28 @@ OURS: tuple[Column, ...] = (
 
 def render(found: Found) -> str:
     """The page with its tables written anew."""
+    survived = [hazard for hazard in SCENARIOS if _is_survived_by_all(hazard, found)]
     tables = {
-        "rivals": _table(RIVALS, found),
-        "ours": _table(OURS, found),
+        "rivals": _table(SCENARIOS, RIVALS, found),
+        "ours": _table([hazard for hazard in SCENARIOS if hazard not in survived], OURS, found),
+        "survived": textwrap.fill(f"{'; '.join(hazard.title for hazard in survived)}.", 100),
         "variants": _variants(found),
     }
     return with_tables(PAGE.read_text(), tables)
 
 
-def _table(columns: Sequence[Column], found: Found) -> str:
+def _is_survived_by_all(hazard: Scenario, found: Found) -> bool:
+    """Whether no column of ours has anything else to show of it; of order each has."""
+    cells = (_of_column(ways, hazard, found) for _, ways in OURS)
+    return not hazard.asks_for_order and {cell.worst.kind for cell in cells if cell} == {
+        Kind.SURVIVED
+    }
+
+
+def _table(hazards: Iterable[Scenario], columns: Sequence[Column], found: Found) -> str:
     """A row per hazard."""
     rows = []
-    for hazard in SCENARIOS:
+    for hazard in hazards:
         cells = [_of_column(ways, hazard, found) for _, ways in columns]
         if any(cells):
             marks = (_mark(cell.worst, hazard) if cell else "" for cell in cells)

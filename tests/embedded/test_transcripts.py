@@ -1,11 +1,6 @@
-"""What the commands say at a terminal of 80 columns, after a demo.
-
-`ACTONCE_WRITE_TRANSCRIPTS=1 pytest -m long tests/embedded/test_transcripts.py` writes the first two
-to docs/transcripts.md. Every width is tried by tests/terminal/test_tables.py.
-"""
+"""What commands print at 80 columns; tests/terminal/test_tables.py tries every width."""
 
 import json
-import os
 import re
 import shlex
 from pathlib import Path
@@ -15,7 +10,7 @@ import pytest
 from actonce.embedded import lifecycle
 from actonce.queues.scan import counts
 from actonce.stack.clients import Aws, Stack
-from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.stack.embedded_folder import Paths
 from tests.embedded.command_line import BAD_LINES, demo
 from tests.embedded.waiting import wait_until
 from tests.support import terminal
@@ -23,7 +18,6 @@ from tests.support.actonce_server import ACTONCE, run_actonce
 from tests.support.commands import without_aws
 
 COLUMNS = 80
-PAGE = PROJECT / "docs" / "transcripts.md"
 SENT = BAD_LINES[:4]
 """A message, its duplicate, its conflict, and one that is no JSON."""
 
@@ -33,12 +27,6 @@ COMMANDS = (
     "dead-letters show LETTER",
     "unstarted list",
 )
-INTRODUCTION = """\
-# What the commands say
-
-At a terminal of 80 columns, after `actonce demo --messages 24 --faults many --seed 7`. Then came a
-message, the same id with another content, and a text that is no JSON.
-"""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -68,10 +56,6 @@ def test_it_can_be_read_and_ids_can_be_copied(paths: Paths) -> None:
         shown[command] = _typed(command, environment, paths.home)
     assert letter in shown[f"dead-letters show {letter}"]
     assert [one for one in unstarted if one not in shown["unstarted list"]] == []
-    if os.environ.get("ACTONCE_WRITE_TRANSCRIPTS"):
-        of_page = list(shown.items())[:2]
-        blocks = [f"```text\n$ actonce {name}\n{said}\n```\n" for name, said in of_page]
-        PAGE.write_text("\n".join([INTRODUCTION, *blocks]))
 
 
 def _typed(command: str, environment: dict[str, str], folder: Path) -> str:
