@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import datetime
+from typing import Any
 
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.history import Step
@@ -17,9 +17,6 @@ from actonce.messages.states import (
     state_of,
 )
 from actonce.messages.story import Record, Story
-
-_CLOCKS_DIFFER_BY: Final = timedelta(days=1)
-"""More than any two clocks do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +53,6 @@ class Facts:
     def are_effects_known(self) -> bool:
         """Whether its effects were looked for, and read."""
         return self.story.effects_location is not None and not self.effects_unread
-
-    @property
-    def are_effects_of_before(self) -> bool:
-        """Whether its effects are older than its execution, and so perhaps another message's."""
-        if self.story.execution is None:
-            return False
-        began = self.story.execution.started_at - _CLOCKS_DIFFER_BY
-        times = [effect["at"] for effect in self.story.effects]
-        return all(at is not None and datetime.fromisoformat(at) < began for at in times)
 
     @property
     def redrivable_until(self) -> datetime | None:

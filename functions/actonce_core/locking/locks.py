@@ -35,17 +35,16 @@ from actonce_core.locking.processing_table import (
     IS_AS_SEEN,
     IS_FREE,
     IS_HELD,
-    Acquired,
     Attempt,
     Completed,
-    DifferentContent,
-    InProgress,
+    ConflictingContent,
     JsonObject,
+    KnownElsewhere,
     LockLost,
-    OtherMemory,
     Outcome,
     ProcessingTable,
     Row,
+    StillInProgress,
 )
 from actonce_core.records import timestamp
 
@@ -152,16 +151,17 @@ class Lease:
 
     def acquire_processing_lock(
         self, message_id: str, lock_timeout: float, *, fingerprint: str
-    ) -> Acquired:
+    ) -> Attempt | Completed:
         """Try to acquire the message.
 
         Args:
             message_id: the producer's.
             lock_timeout: seconds after which others may take over from a silent holder.
-            fingerprint: of the content; if the id was first seen with another one, the result is
-                `DifferentContent`, whatever state the message is in.
+            fingerprint: of the content.
 
         Raises:
+            ConflictingContent, KnownElsewhere: whatever state the message is in.
+            StillInProgress: another attempt may hold it.
             ClientError: DynamoDB failed; the message may or may not be held.
         """
         bid: JsonObject = {
@@ -174,15 +174,19 @@ class Lease:
         straggler_seconds = 0.0
         began = self.host.monotonic()
         is_held, row = self._take(message_id, IS_FREE, IN_PROGRESS_VALUE, bid)
-        if not is_held and isinstance(self._not_acquired(row, fingerprint), InProgress):
+        if not is_held:
+            if done := self._completed(message_id, row, fingerprint):
+                return done
             self._outwait(row)
             straggler_seconds = self._straggler_seconds
             bid |= {"outcome_unknown": {"BOOL": True}}
             as_seen = {**IN_PROGRESS_VALUE, ":seen": row["version"]}
             began = self.host.monotonic()
             is_held, row = self._take(message_id, IS_AS_SEEN, as_seen, bid)
-        if not is_held:
-            return self._not_acquired(row, fingerprint)
+            if not is_held:
+                if done := self._completed(message_id, row, fingerprint):
+                    return done
+                raise StillInProgress(f"message {message_id} is held by another attempt")
         return Attempt(
             message_id,
             bid["attempt_id"]["S"],
@@ -260,22 +264,17 @@ class Lease:
         """How long after the last sign of life the effect may still begin."""
         return lock_seconds * WORKING_SHARE
 
-    def _not_acquired(
-        self, row: Row, fingerprint: str
-    ) -> Completed | DifferentContent | InProgress | OtherMemory:
-        """Why a row could not be taken.
-
-        The content is compared first, so a conflict is one even after the message is done.
-        """
+    def _completed(self, message_id: str, row: Row, fingerprint: str) -> Completed | None:
+        """What a row says that could not be taken; None: another attempt may hold the message."""
         if row["fingerprint"]["S"] != fingerprint:
-            return DifferentContent(row["fingerprint"]["S"])
+            raise ConflictingContent(message_id, row["fingerprint"]["S"])
         memory = row.get("memory", {}).get("S", "")
         if memory != self.WAY:
-            return OtherMemory(memory)
-        if row["status"]["S"] == COMPLETE:
-            effect = row.get("effect", {}).get("S")
-            return Completed(Outcome(row["outcome"]["S"]), json.loads(effect) if effect else None)
-        return InProgress()
+            raise KnownElsewhere(message_id, memory)
+        if row["status"]["S"] != COMPLETE:
+            return None
+        effect = row.get("effect", {}).get("S")
+        return Completed(Outcome(row["outcome"]["S"]), json.loads(effect) if effect else None)
 
     def _take(
         self,

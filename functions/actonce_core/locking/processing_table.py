@@ -97,40 +97,34 @@ class Completed:
     effect: JsonObject | None
 
 
-@dataclass(frozen=True, slots=True)
-class InProgress:
+class StillInProgress(Exception):
     """Another attempt may hold the message, so the delivery must go back to the queue.
 
     If it were acknowledged, the message would be lost once that attempt crashed.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class DifferentContent:
-    """The message id was first seen with other content, whose `fingerprint` this is."""
+class ConflictingContent(Exception):
+    """The message id was first seen with other content. Nothing was done."""
 
-    fingerprint: str
+    def __init__(self, message_id: str, fingerprint: str) -> None:
+        super().__init__(f"message {message_id} was first seen with another content")
+        self.fingerprint = fingerprint
 
 
-@dataclass(frozen=True, slots=True)
-class OtherMemory:
-    """The row belongs to another `memory`, which alone knows whether the message was acted on.
+class KnownElsewhere(Exception):
+    """Another memory took the message and alone knows what became of it. Nothing was done.
 
     `memory`: a state machine's ARN, or `ledger`, of an earlier release.
     """
 
-    memory: str
-
-
-Acquired = Attempt | Completed | InProgress | DifferentContent | OtherMemory
+    def __init__(self, message_id: str, memory: str) -> None:
+        super().__init__(f"message {message_id} was taken by another way than this one")
+        self.memory = memory
 
 
 class LockLost(Exception):
     """The attempt is over; another one may hold the message by now."""
-
-
-class StillInProgress(Exception):
-    """Another attempt holds the message. The delivery must go back to the queue."""
 
 
 # ---------------------------------------------------------------- the table
