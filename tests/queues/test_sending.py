@@ -99,8 +99,7 @@ def test_what_is_no_message_s_is_not_sent_and_counts(content: bytes, lines: list
     assert read(content) == lines
 
 
-@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b""])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize(("mark", "line_end"), [(b"", b""), (b"\xef\xbb\xbf", b"\r\n")])
 def test_the_largest_message_is_sent_and_one_byte_more_is_not(mark: bytes, line_end: bytes) -> None:
     (largest,) = read(mark + b"x" * MAX_BYTES + line_end)
     assert isinstance(largest, Line)
@@ -112,14 +111,14 @@ def test_the_largest_message_is_sent_and_one_byte_more_is_not(mark: bytes, line_
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"a\x01b", r"U\+0001, number 2"),
         ("ab\ufffe".encode(), r"U\+FFFE, number 3"),
         (b"ab\xff", "not UTF-8: byte 3"),
-        (b"\xed\xa0\x80", "not UTF-8: byte 1"),
         (b"x" * (5 * MAX_BYTES), r"It has 5,242,88\d bytes"),
     ],
 )
-def test_what_sqs_does_not_take_is_named_and_the_next_one_read(content: bytes, reason: str) -> None:
+def test_a_line_that_sqs_does_not_take_is_named(
+    content: bytes, reason: str
+) -> None:
     bad, good = read(content + b"\n{}\n")
     assert isinstance(bad, NotSent)
     assert bad.number == 1
@@ -146,11 +145,10 @@ def test_where_nobody_answers_all_is_given_up_after_a_while() -> None:
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=1)
     sqs = boto3.client("sqs", endpoint_url="http://127.0.0.1:9", config=config)
     sender, ends = Sender(sqs, "http://127.0.0.1:9/1/q", retry_for=0), Ends()
-    # All of them would be tried for so long, eight batches at a time.
     with pytest.raises(NoAnswer, match="SQS has not answered for 0 s: Could not connect"):
         sender.send_all(read(b"{}\n" * 1000), ends)
     assert {1, 2} <= set(ends.not_sent)
-    assert len(ends.not_sent) < 200
+    assert len(ends.not_sent) < 200  # of eight batches at a time
 
 
 def entries(*bodies: str) -> dict[str, Any]:
@@ -215,7 +213,7 @@ SPOILED = ("AWS.SimpleQueueService.BatchRequestTooLong", 400)
     ],
     ids=["again", "unanswered", "throttled", "spoiled"],
 )
-def test_of_a_batch_what_was_not_taken_is_sent_again_unless_it_never_will_be(
+def test_entries_of_a_batch_that_sqs_did_not_take_are_sent_again(
     monkeypatch: pytest.MonkeyPatch,
     answers: list[tuple[Any, str]],
     accepted: dict[int, str],
@@ -244,7 +242,7 @@ def test_of_a_batch_what_was_not_taken_is_sent_again_unless_it_never_will_be(
     )
 
 
-def test_what_is_refused_ends_it_and_what_is_busy_too_long_is_given_up() -> None:
+def test_a_refusal_ends_the_sending_and_a_busy_queue_is_given_up() -> None:
     sqs = boto3.client("sqs", config=Config(retries={"total_max_attempts": 1}))
     sender, ends = Sender(sqs, QUEUE_URL, retry_for=0), Ends()
     with Stubber(sqs) as stub:
@@ -259,7 +257,7 @@ def test_what_is_refused_ends_it_and_what_is_busy_too_long_is_given_up() -> None
 
 
 @given(st.floats(0.01, 5000), st.lists(st.tuples(st.integers(1, 10), st.floats(0, 3)), max_size=40))
-def test_no_span_of_time_has_more_than_its_rate_and_one_batch(
+def test_the_rate_is_never_exceeded_by_more_than_one_batch(
     rate: float, work: list[tuple[int, float]]
 ) -> None:
     now = 0.0
