@@ -75,12 +75,7 @@ class Facts:
 
 
 def gather_facts(story: Story, letter: DeadLetter | None = None) -> Facts:
-    """The facts of a message.
-
-    Args:
-        story: the message's.
-        letter: its dead letter, if that was read: a row does not keep why it waits.
-    """
+    """The facts of a message; `letter`: if it was read, for a row does not keep why it waits."""
     number, entered = last_entered(story.steps)
     decisions = [wait.decision for wait in story.dead_letters if wait.decision]
     return Facts(

@@ -140,9 +140,9 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
 
     Args:
         stack: whose.
-        status: only messages of this status, in upper or lower case; None: of any.
+        status: only messages of this status, in upper or lower case.
         between: only messages that began, or were last written, in that span.
-        cursor: of the page before; None: the first page.
+        cursor: of the page before.
         limit: most messages of a page.
         known: messages that earlier pages looked up.
 

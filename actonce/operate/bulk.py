@@ -1,6 +1,5 @@
 """Acting on many entries of a queue at once: on those that were listed, and no others."""
 
-import contextlib
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -167,9 +166,7 @@ class Bulk(ABC, Generic[E]):
                         tell(len(self.ended))
                 except BaseException:
                     self.stop()
-                    while not all(future.done() for future in work):  # whatever Ctrl-C comes next
-                        with contextlib.suppress(KeyboardInterrupt):
-                            wait(work)
+                    wait(work)
                     raise
                 for future in work:
                     future.result()

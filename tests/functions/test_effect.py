@@ -46,10 +46,6 @@ class BookClosed(NotPerformed):
     pass
 
 
-class CardStolen(Rejected):
-    pass
-
-
 def foreign(name: str) -> Exception:
     """An error of a library that happens to have that name."""
     error: Exception = type(name, (Exception,), {})("from a library")
@@ -76,12 +72,7 @@ def test_an_effect_performs_or_finds_and_describes_what_was_done(
 
 @pytest.mark.parametrize(
     ("raised", "name"),
-    [
-        (NotPerformed("closed"), NotPerformed),
-        (BookClosed("closed"), NotPerformed),
-        (Rejected("stolen"), Rejected),
-        (CardStolen("stolen"), Rejected),
-    ],
+    [(BookClosed("closed"), NotPerformed), (Rejected("stolen"), Rejected)],
 )
 def test_a_proof_is_raised_under_the_name_that_step_functions_matches(
     raised: Exception, name: type[Exception]
@@ -121,15 +112,7 @@ LARGEST = MAX_EFFECT_BYTES - len('{"text": ""}')
 
 
 @both
-@pytest.mark.parametrize(
-    ("text", "is_omitted"),
-    [
-        ("x" * LARGEST, False),
-        ("x" * (LARGEST + 1), True),
-        ("é" * (MAX_EFFECT_BYTES // 4), True),  # as Lambda may write it, escapes and all
-    ],
-    ids=["largest", "larger", "escaped"],
-)
+@pytest.mark.parametrize(("text", "is_omitted"), [("x" * LARGEST, False), ("é" * LARGEST, True)])
 def test_a_description_that_would_fail_the_execution_is_omitted(
     event: dict[str, Any], text: str, is_omitted: bool
 ) -> None:
@@ -141,12 +124,9 @@ def test_a_description_that_would_fail_the_execution_is_omitted(
 @pytest.mark.parametrize(
     "event",
     [
-        {},
         {"operation": "perform", "message": "m-1"},
-        {"operation": "perform", "message": {}},
         {"operation": "find", "message": {"message_id": 1}},
         {"operation": "undo", "message": {"message_id": "m-1"}},
-        {"operation": ["perform"], "message": {"message_id": "m-1"}},
     ],
 )
 def test_an_event_of_another_form_touches_nothing(event: dict[str, Any]) -> None:

@@ -180,20 +180,6 @@ def test_what_has_ended_is_looked_up_once(moto_stack: Stack) -> None:
     assert list(known.values()) == page.messages
 
 
-def test_what_was_redriven_since_it_was_listed_is_looked_up_again(moto_stack: Stack) -> None:
-    known = recent.EndedMessages()
-    failed = execution("m-1", 3, 1) | {"status": "FAILED"}
-    with Stubber(moto_stack.stepfunctions) as answers:
-        answers.add_response("list_executions", {"executions": [failed]})
-        redriven = execution("m-1", 3)
-        answers.add_response("describe_execution", redriven, {"executionArn": ANY})
-        waiting = history_of(started("m-1"), posted())
-        answers.add_response("get_execution_history", {"events": waiting})
-        found = recent.page(moto_stack, limit=20, known=known)
-    assert [one.state for one in found.messages] == ["waiting_for_decision"]
-    assert list(known.values()) == []
-
-
 def test_a_failed_execution_that_may_not_be_read_has_ended(
     moto_stack: Stack,
 ) -> None:

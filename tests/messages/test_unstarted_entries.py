@@ -5,7 +5,6 @@ import dataclasses
 import errno
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 from actonce.messages.filters import Listing
 from actonce.messages.unstarted import Unstarted, unstarted
+from actonce.operate import discarding
 from actonce.operate.bulk import BulkResult
 from actonce.operate.discarding import BulkDiscard
 from actonce.operate.sending_back import BulkSendBack, attributes_to_send
@@ -168,46 +168,19 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
 # ------------------------------------------------------------------ for good
 
 
-FULL = OSError(errno.ENOSPC, "No space left on device")
-
-
-def taking_away(stack: Stack, file: Path) -> BulkDiscard:
-    return BulkDiscard(stack, lying(stack), MessageReader(), file, "a test", wait_for_others=0)
-
-
-def test_nothing_is_written_behind_a_line_that_was_cut_off(
+def test_what_the_disk_does_not_take_is_not_discarded(
     moto_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The disk is full for one batch, and has room again for those that wait behind it."""
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    class HandedOn:
-        """A lock that whoever waits for it has before anything comes of an error."""
-
-        def __init__(self) -> None:
-            self.lock = threading.Lock()
-
-        def __enter__(self) -> None:
-            self.lock.acquire()
-
-        def __exit__(self, error: object, *_: object) -> None:
-            self.lock.release()
-            if error is not None:
-                threading.Event().wait(0.2)
-
-    fill(moto_stack, 30)
-    write, written = os.write, []
-
-    def full_once(file: int, data: bytes) -> int:
-        written.append(data)
-        if len(written) == 2:
-            raise FULL
-        return write(file, data[:50] if len(written) == 1 else data)
-
+    fill(moto_stack, 2)
     file = tmp_path / "discarded.jsonl"
-    work = taking_away(moto_stack, file)
-    monkeypatch.setattr(work, "_lock", HandedOn())
-    with monkeypatch.context() as full:
-        full.setattr(os, "write", full_once)
-        with pytest.raises(Failed, match="No space left"):
-            work.run()
-    assert (len(lying(moto_stack).entries), len(file.read_bytes())) == (30, 50)
+    work = BulkDiscard(
+        moto_stack, lying(moto_stack), MessageReader(), file, "a test", wait_for_others=0
+    )
+    monkeypatch.setattr(discarding, "sync_folder", lambda _: None)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Failed, match="No space left"):
+        work.run()
+    assert (work.kept_in, work.notes, len(lying(moto_stack).entries)) == (None, [], 2)

@@ -119,16 +119,6 @@ def test_a_letter_that_only_looks_newest_decides_nothing_and_is_deleted(lease: S
     assert (sent_again(lease), ids_left(lease)) == (0, ["m-1"])
 
 
-def test_a_letter_that_only_looks_older_frees_no_row_whose_message_nobody_sends(
-    lease: Stack,
-) -> None:
-    dead(lease, "m-1", 1, source=None)
-    post(lease, "m-1", 2)
-    (work := decide_all(lease, "retry")).run()
-    assert ends(work) == {"m-1": DecisionOutcome.SUPERSEDED}
-    assert (row(lease, "m-1")["outcome"], sent_again(lease)) == ("dead_letter", 0)
-
-
 def test_a_letter_that_was_shown_decides_nothing_that_failed_again_since(lease: Stack) -> None:
     dead(lease, "m-1", 1)
     retry, resolve = decide_all(lease, "retry"), decide_all(lease, "resolve")

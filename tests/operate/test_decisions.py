@@ -235,17 +235,6 @@ def test_a_letter_that_was_posted_since_is_not_decided_on(
     assert tokens_left(moto_stack) == ["newer"]
 
 
-def test_a_letter_that_is_gone_is_not_stood_in_for_by_another(
-    moto_stack: Stack, stepfunctions: Stubber
-) -> None:
-    assert stepfunctions is not None  # it is not asked anything
-    shown = post(moto_stack, "m-2", 1, task_token="another message's")
-    post(moto_stack, "m-1", 2, task_token="newer")
-    with pytest.raises(Failed, match="stands there now"):
-        decide(moto_stack, "m-1", "perform", "looked", shown)
-    assert tokens_left(moto_stack) == ["another message's", "newer"]
-
-
 @pytest.mark.parametrize("decision", EVERY[:2])
 def test_without_a_letter_the_command_that_names_it_is_shown(
     moto_stack: Stack, stepfunctions: Stubber, decision: Decision
@@ -576,30 +565,16 @@ def test_a_decision_that_step_functions_refuses_deletes_nothing(
     assert sum(counts(moto_stack.sqs, moto_stack.dead_letter_queue)) == 1
 
 
-def test_a_retry_of_what_is_gone_from_the_queue_is_answered_by_its_history(
+def test_an_aborted_execution_is_continued_without_naming_its_letter(
     moto_stack: Stack, stepfunctions: Stubber
 ) -> None:
-    runs(stepfunctions, *POSTED, told_token("token"))
-    accepts(stepfunctions, "token")
-    assert decide(moto_stack, "m-1", "retry").decided
-
-
-@pytest.mark.parametrize(("status", "is_named"), [("ABORTED", True), ("FAILED", False)])
-def test_an_execution_that_ended_undecided_is_continued_with_its_letter_or_without(
-    moto_stack: Stack, stepfunctions: Stubber, status: str, *, is_named: bool
-) -> None:
     post(moto_stack, "m-1", task_token="token", execution_arn=ARN)
-    if is_named:
-        refuses(stepfunctions, "token", "TaskTimedOut")
-    else:
-        described = {"executionArn": ARN, "stateMachineArn": STATE_MACHINE, "startDate": START}
-        stepfunctions.add_response("describe_execution", described | {"status": status})
-    runs(stepfunctions, *POSTED, status=status)
+    described = {"executionArn": ARN, "stateMachineArn": STATE_MACHINE, "startDate": START}
+    stepfunctions.add_response("describe_execution", described | {"status": "ABORTED"})
+    runs(stepfunctions, *POSTED, status="ABORTED")
     stepfunctions.add_response("redrive_execution", {"redriveDate": START}, {"executionArn": ARN})
-    if not is_named:
-        tells_that_it_is(stepfunctions, "token", "TaskTimedOut")
-    act = decide_shown if is_named else decide
-    assert act(moto_stack, "m-1", "retry").end is CONTINUED
+    tells_that_it_is(stepfunctions, "token", "TaskTimedOut")
+    assert decide(moto_stack, "m-1", "retry").end is CONTINUED
     assert ids_left(moto_stack) == []
 
 

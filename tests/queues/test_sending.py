@@ -116,9 +116,7 @@ def test_the_largest_message_is_sent_and_one_byte_more_is_not(mark: bytes, line_
         (b"x" * (5 * MAX_BYTES), r"It has 5,242,88\d bytes"),
     ],
 )
-def test_a_line_that_sqs_does_not_take_is_named(
-    content: bytes, reason: str
-) -> None:
+def test_a_line_that_sqs_does_not_take_is_named(content: bytes, reason: str) -> None:
     bad, good = read(content + b"\n{}\n")
     assert isinstance(bad, NotSent)
     assert bad.number == 1
@@ -313,29 +311,21 @@ def test_batches_keep_to_the_limits_of_sqs_and_to_the_order(sizes: list[int], mo
 # ------------------------------------------------------------------- the command
 
 
-@pytest.mark.parametrize("killed_at", [0, 2])
 def test_a_killed_send_goes_on_with_what_is_not_confirmed(
-    moto_stack: Stack,
-    actonce: Actonce,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    killed_at: int,
+    moto_stack: Stack, actonce: Actonce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first is of a file, the second of a folder, in which a file lacks its last line end."""
-    stack, named = deployed(moto_stack), tmp_path / "a.jsonl"
+    """Of a folder in which a file lacks its last line end."""
+    stack, named = deployed(moto_stack), tmp_path / "messages"
     lines = [f'{{"message_id": "{number}"}}' for number in range(1, 51)]
-    file = named
-    if killed_at:
-        named.mkdir()
-        file = named / "0.jsonl"
-        (named / "1.jsonl").write_text("\n".join(lines[33:]))
-        lines = lines[:33]
-    file.write_text("\n".join(lines))
+    named.mkdir()
+    file = named / "0.jsonl"
+    file.write_text("\n".join(lines[:33]))
+    (named / "1.jsonl").write_text("\n".join(lines[33:]))
     append, confirmed, one_at_a_time = SentRecord.append, list[int](), threading.Lock()
 
     def killed(record: SentRecord, accepted: Sequence[Accepted]) -> None:
         with one_at_a_time:
-            if len(confirmed) == killed_at * 10:
+            if len(confirmed) == 20:
                 raise KeyboardInterrupt
             append(record, accepted)
             confirmed.extend(one.line.number for one in accepted)
@@ -348,7 +338,7 @@ def test_a_killed_send_goes_on_with_what_is_not_confirmed(
     with monkeypatch.context() as patch:
         patch.setattr(SentRecord, "append", killed)
         assert actonce(*words, stack=stack).status == 130
-    assert len(arrived()) > len(confirmed) == killed_at * 10
+    assert len(arrived()) > len(confirmed) == 20
     for left in (sorted(set(range(1, 51)).difference(confirmed)), []):
         ended = actonce(*words, stack=stack)
         assert (ended.status, arrived()) == (0, left)
@@ -356,9 +346,8 @@ def test_a_killed_send_goes_on_with_what_is_not_confirmed(
         assert (summary["sent"], summary["already_sent"]) == (len(left), 50 - len(left))
     file.write_text(file.read_text().replace('"1"', '"x"'))
     assert actonce(*words, stack=stack).status == 2
-    if killed_at:  # nothing in a folder is passed over
-        (named / "counts.json").touch()
-        assert "holds counts.json" in actonce(*words, stack=stack).err
+    (named / "counts.json").touch()  # nothing in a folder is passed over
+    assert "holds counts.json" in actonce(*words, stack=stack).err
     assert arrived() == []
 
 

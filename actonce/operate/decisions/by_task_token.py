@@ -74,12 +74,6 @@ class ByTaskToken:
             return self._ended(execution, waits, history.last_state(events))
         if not waits or waits[-1].over:
             return self._decided_before(waits)
-        failure = waits[-1].failure
-        refusal = self._why_not(str(failure.get("reason")), str(failure.get("cause")))
-        if refusal is not None:
-            return Answer(DecisionOutcome.NOT_DECIDED, refusal)
-        if self._send(waits[-1].task_token):  # which AWS's history has
-            return self._accepted()
         if in_flight_elsewhere:
             raise Failed(
                 "It waits for a decision, but its dead letter was not found just now. Give the "
@@ -209,14 +203,7 @@ def _output(stack: Stack, decision: Decision, note: str) -> dict[str, Any]:
 
 
 def _deployed_version(stack: Stack) -> dict[str, Any]:
-    """The effect's function that is deployed now, for an execution to go on with.
-
-    Read anew, since a console may have found its stack hours ago.
-
-    Returns:
-        `perform` and `find`, what to invoke, the latter empty where nothing looks up; `timeout` and
-        `margin` in seconds, which a straggler of that function is awaited for. All of them are of
-        one deployment.
+    """The effect's function that is deployed now, as an execution's `version`; read anew.
 
     Raises:
         Failed: a deployment is under way, or has got stuck. What a stack tells until it has ended

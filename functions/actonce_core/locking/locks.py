@@ -56,14 +56,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A machine's clocks and ids.
-
-    Attributes:
-        clock: the wall clock, which differs between machines.
-        monotonic: seconds, for durations on this machine.
-        sleep: waits for seconds.
-        new_id: a unique id.
-    """
+    """A machine's clocks and ids; `clock` is the wall clock, which differs between machines."""
 
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     monotonic: Callable[[], float] = time.monotonic
@@ -215,10 +208,7 @@ class Lease:
     def release_processing_lock(self, attempt: Attempt, *, nothing_happened: bool = True) -> None:
         """Give the message back, so that another attempt may begin at once.
 
-        Args:
-            attempt: the holder.
-            nothing_happened: provably, so the next attempt needs no look-up. False only if an
-                earlier attempt's outcome is unknown and this one did nothing.
+        `nothing_happened`: provably; False only if an earlier attempt's outcome is unknown.
 
         Raises:
             LockLost: the attempt no longer holds it.
@@ -336,12 +326,8 @@ def act_once(
     Args:
         lease: that the attempt was acquired from.
         attempt: the holder.
-        perform: the step. `NotPerformed` proves that nothing happened; after any other error the
-            outcome is unknown.
+        perform: the step; returns a description of the effect, as this does.
         find: looks up what was done for the message; None if that is impossible.
-
-    Returns:
-        The description of the effect.
 
     Raises:
         OutcomeUnknown: an earlier attempt may have performed the step, and there is no `find`.

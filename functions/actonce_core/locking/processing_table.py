@@ -208,16 +208,15 @@ class ProcessingTable:
         *,
         nothing_happened: bool = False,
     ) -> bool:
-        """Record an operator's decision about a dead letter.
+        """Record an operator's decision about the dead letter that an attempt posted.
 
         Args:
             message_id: the producer's.
-            attempt_id: of the attempt that posted the letter.
+            attempt_id: of that attempt.
             outcome: RESOLVED or REJECTED; None: try again, after a look-up.
             now: for `updated`.
             note: the operator's reason, kept in the row.
-            nothing_happened: without an outcome: it is proven, or the operator says so; the next
-                attempt performs without a look-up.
+            nothing_happened: the next attempt performs without a look-up.
 
         Returns:
             False if that letter no longer waits for a decision; nothing was changed.
