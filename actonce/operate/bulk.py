@@ -69,10 +69,9 @@ class Bulk(ABC, Generic[E]):
     deletes then: a crash in between leaves the entry in the queue.
 
     Stopped early, or killed, it has acted on some and left the others as they were; run again, it
-    continues with those. Of a finished entry it keeps the result only.
+    continues with those.
 
     Attributes:
-        stack: that has the queue.
         listing: the entries to act on.
         rate: most entries a second.
         wait_for_others: see `QueueReader`.

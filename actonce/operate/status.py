@@ -72,26 +72,20 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status of a stack.
+    """The status of a stack; what is None is not there, or was not seen.
 
     Attributes:
-        stack: its name.
-        pause: None: it is not paused, or that could not be seen.
-        event_source_mappings: what its queue feeds; empty if that could not be seen.
+        event_source_mappings: what its queue feeds.
         queues: by `requests`, `unstarted` and `dead_letters`.
         embedded_at: the address of the embedded AWS; None: the stack is on AWS.
-        version: of the release that it was deployed from; None: the stack does not say.
-        strategy: the parameter Strategy; None: the stack does not say.
-        start_executions: the parameter StartExecutions, likewise.
-        executions: None: there are none, or they could not be seen.
-        alarms: those that are on; None: they could not be seen, or have no data yet.
-        audited: of the last audit's summary `from` and `to` (the days that it judged),
-            `generated_at`, `sentence` and `exit_status`, `over_until` (the end of the last day of
-            which anything is called missing) and `not_yet_judged`, with its age in seconds and its
-            severity (`audit_summary.SEVERITIES`); None: there is none of this stack at hand, or it
-            could not be seen.
+        version: of the release that it was deployed from.
+        strategy, start_executions: the parameters.
+        alarms: those that are on; None also: they have no data yet.
+        audited: of the last audit's summary the days, `generated_at`, `sentence`, `exit_status`,
+            `over_until` and `not_yet_judged`, with its age in seconds and its severity
+            (`audit_summary.SEVERITIES`).
         oldest_failed_seconds: how old the oldest delivery was that failed in the last half hour, by
-            the starter's own metric; None: none failed, or CloudWatch does not say.
+            the starter's own metric.
         not_seen: why not, by `pause`, `event_source_mappings`, `executions`, `alarms` and
             `last_audit`.
     """
@@ -185,11 +179,8 @@ def status(
 ) -> Status:
     """Read a stack's status; it receives no message, so it hides none from others.
 
-    Args:
-        stack: to read.
-        now: the time.
-        own_audit: the folder of an audit's results of this stack; None: those of its daily audit.
-        known: messages that earlier calls looked up.
+    `own_audit`: the folder of an audit's results of this stack; None: those of its daily audit.
+    `known`: messages that earlier calls looked up.
 
     Raises:
         ClientError: the queues cannot be read.

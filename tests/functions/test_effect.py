@@ -215,8 +215,8 @@ IN_A_POOL = "ThreadPoolExecutor().submit(order).result(timeout=0.01)"
 @pytest.mark.parametrize(
     "perform",
     [
-        "POOL.submit(order).result(timeout=0.01)",
-        "LOOP.run_until_complete(asyncio.wait_for(LOOP.run_in_executor(None, order), 0.01))",
+        "one = POOL.submit(order); BEGUN.wait(60); one.result(timeout=0.01)",
+        "one = LOOP.run_in_executor(None, order); BEGUN.wait(60); raises(TimeoutError())",
         "leave(); raises(Rejected())",
         "leave(); raises(SystemExit(0))",
         # What was at work before has ended, and its thread, or that thread's ident, goes on.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samcli.lib import generated_sample_events
+from samcli.lib import generated_sample_events  # type: ignore[import-untyped]
 
 import appointments
 import starter

@@ -337,6 +337,28 @@ def test_a_write_that_the_sdk_repeats_is_its_own_only_while_it_is_begun(
     assert len(stack.inputs()) == is_met
 
 
+def test_a_delivery_goes_on_with_the_attempt_that_began_since_it_read_the_row(
+    stack: Stack,
+) -> None:
+    stack.begin_and_die()
+    other = Stack(stack.aws, "other")
+    other.version, other.seconds_left = VERSION | {"timeout": 120}, 900.0
+    put, row = stack.aws.dynamodb.put_item, stack.row()
+
+    def meet(**request: Any) -> Any:
+        if writes.call_count == 2:
+            released = row | {"stage": {"S": "released"}}
+            put(TableName=stack.aws.fingerprints_table, Item=released)
+            with mock.patch.object(stack.aws.dynamodb, "put_item", put):
+                other.begin_and_die()
+        return put(**request)
+
+    with mock.patch.object(stack.aws.dynamodb, "put_item", side_effect=meet) as writes:
+        stack.take()
+    assert stack.inputs() == [IN_TROUBLE | {"version": other.version}]
+    assert stack.row()["attempt_id"] == {"S": "other-1"}
+
+
 def test_an_attempt_writes_its_end_although_somebody_deleted_the_row(stack: Stack) -> None:
     def delete() -> dict[str, Any]:
         table = stack.aws.fingerprints_table

@@ -1,6 +1,5 @@
 """The recent messages, on moto and by answers that it does not give, and in `actonce list`."""
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,12 +8,12 @@ import pytest
 from botocore.stub import ANY, Stubber
 
 from actonce.messages import recent
-from actonce.messages.recent import ONLY_TROUBLE, whole_day
+from actonce.messages.recent import whole_day
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import UsageError
 from tests.support.histories import history_of, posted, started
 from tests.support.moto_stack import Actonce
-from tests.support.stacks import NOW, with_executions, with_outputs
+from tests.support.stacks import NOW
 
 
 def minutes_ago(minutes: float) -> datetime:
@@ -189,14 +188,3 @@ def test_a_failed_execution_that_may_not_be_read_has_ended(
         answers.add_client_error("describe_execution", "ThrottlingException")
         found = recent.page(moto_stack, limit=20)
     assert [(one.status, one.state) for one in found.messages] == [("FAILED", "ended")]
-
-
-def test_where_executions_are_started_on_trouble_only_a_list_says_so(
-    moto_stack: Stack, actonce: Actonce
-) -> None:
-    """No row is read, of which there may be millions: without a table a scan would fail."""
-    for mode, told in (("on-trouble", True), ("always", False)):
-        stack = with_outputs(with_executions(moto_stack), StartExecutions=mode)
-        ended = actonce("list", stack=stack)
-        assert (ONLY_TROUBLE in " ".join(ended.err.split())) is told
-        assert json.loads(actonce("list", "--json", stack=stack).out)["only_trouble"] is told

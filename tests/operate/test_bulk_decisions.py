@@ -206,20 +206,6 @@ def test_killed_between_decision_and_deletion_the_next_run_clears_up(lease: Stac
     assert ids_left(lease) == []
 
 
-def test_what_was_decided_before_credentials_ran_out_is_counted_and_lies_there_still(
-    lease: Stack,
-) -> None:
-    for number in range(5):
-        dead(lease, f"m-{number}", number)
-    work = decide_all(lease, "reject")
-    fail(lease, "dynamodb", "UpdateItem", EXPIRED, after=2)
-    fail(lease, "sqs", "DeleteMessageBatch", EXPIRED)
-    with pytest.raises(ClientError, match="ExpiredTokenException"):
-        work.run()
-    assert work.results_by_end == {DecisionOutcome.DECIDED: 2}
-    assert (work.left, work.left_behind) == (3, 2)
-
-
 @pytest.mark.parametrize(
     "broken",
     [

@@ -135,8 +135,8 @@ def test_what_a_crash_cut_off_is_not_confirmed_and_can_be_confirmed_again(
 
 @pytest.mark.parametrize(
     "spoiled",
-    [b"\0" * 150, b"7", b'{"line": 11}', b'{"file": "a"}'],
-    ids=["zeroes after a power cut", "no object", "too far", "no line"],
+    [b"\0" * 150, b"7", b'{"line": 11}', b'{"line": true}', b'{"file": "a"}'],
+    ids=["zeroes after a power cut", "no object", "too far", "no number", "no line"],
 )
 def test_a_damaged_record_is_neither_passed_over_nor_believed(
     tmp_path: Path, spoiled: bytes

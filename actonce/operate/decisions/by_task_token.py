@@ -45,7 +45,14 @@ class ByTaskToken:
         self._closed: set[str] = set()
 
     def answer(self, letter: DeadLetter) -> Answer:
-        """See `Decider`."""
+        """Decide on a message by this very letter, and only if it waits. Deletes nothing.
+
+        Made twice it changes nothing; may be called in threads.
+
+        Raises:
+            Failed: it cannot be done.
+            ClientError: AWS could not be asked; as of other errors, see `why_unsure`.
+        """
         refusal = self._why_not(letter.reason, letter.cause)
         if refusal is None and self._send(letter.task_token):
             return self._accepted()
@@ -62,7 +69,11 @@ class ByTaskToken:
         )
 
     def retry_without_letter(self, name: str, in_flight_elsewhere: int) -> Answer:
-        """See `Decider`."""
+        """Retry a message by its id or its execution's name: it has ended, or has no letter.
+
+        Raises:
+            Failed, ClientError: as `answer`.
+        """
         execution = history.find_execution_of(self._stack, name)
         if execution is None:
             raise Failed(
@@ -85,7 +96,13 @@ class ByTaskToken:
         )
 
     def is_closed(self, letter: DeadLetter) -> bool:
-        """See `Decider`. A heartbeat tells, and changes nothing: the task has no time for one."""
+        """Whether nothing waits for this very letter; a history may lag behind, and is not asked.
+
+        A heartbeat tells, and changes nothing: the task has no time for one.
+
+        Raises:
+            ClientError: that cannot be told.
+        """
         token = letter.task_token
         if token is None or token in self._closed:
             return token is not None

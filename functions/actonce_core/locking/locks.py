@@ -118,7 +118,6 @@ class Lease:
     are assumed to run at the same speed.
 
     Args:
-        dynamodb: a client.
         table_name: of the table that `processing_table` describes.
         straggler_seconds: how long something that an effect calls may act after its caller's end.
         host: its wall clock is only written, never compared.
@@ -145,12 +144,7 @@ class Lease:
     def acquire_processing_lock(
         self, message_id: str, lock_timeout: float, *, fingerprint: str
     ) -> Attempt | Completed:
-        """Try to acquire the message.
-
-        Args:
-            message_id: the producer's.
-            lock_timeout: seconds after which others may take over from a silent holder.
-            fingerprint: of the content.
+        """Try to acquire the message; after `lock_timeout` seconds of silence others may take over.
 
         Raises:
             ConflictingContent, KnownElsewhere: whatever state the message is in.

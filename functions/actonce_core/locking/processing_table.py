@@ -60,7 +60,6 @@ class Attempt:
     """This consumer may act on the message; no other may until the attempt is over.
 
     Attributes:
-        message_id: the producer's.
         attempt_id: new for every attempt; its later writes are conditional on it.
         consumption_count: attempts so far, this one included.
         given_back: how many of the earlier ones released the message.
