@@ -270,9 +270,11 @@ def _executions(
     ]
     looked_at = [message.state for each in pages for message in each.messages]
     is_more = any(page.cursor for page in pages)
+    waiting = letters()
+    beyond = 0 if more else max(0, waiting - old)  # of what was refused at once
     return Executions(
-        at_work=Count(young, more and not old),
-        retrying=Count(max(0, old - letters()), more),
+        at_work=Count(max(0, young - beyond), more and not old),
+        retrying=Count(max(0, old - waiting), more),
         aborted=Count(continued, more_aborted and continued == len(aborted)),
         failed=Count(
             sum(state in BROKEN_OFF for state in looked_at), is_more or "ended" in looked_at

@@ -43,7 +43,7 @@ def execution(seconds: float, status: str = "RUNNING") -> dict[str, Any]:
         ([1, 36, 40], 0, False, Count(1), Count(2), "provider"),
         # What has a letter waits for a person, and not for the provider.
         ([1, 36, 40], 1, False, Count(1), Count(1), "person"),
-        ([1, 36], 9, False, Count(1), Count(0), "person"),
+        ([1, 2, 36], 2, False, Count(1), Count(0), "person"),  # one was refused at once
         ([1, 36, 36], 1, True, Count(1), Count(1, more=True), "person"),
         ([1, 1], 0, True, Count(2, more=True), Count(0, True), None),
     ],
