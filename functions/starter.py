@@ -61,14 +61,13 @@ def _first_attempt() -> FirstAttempt | None:
     if os.environ.get("START_EXECUTIONS", "always") == "always":
         return None
     perform, find = os.environ["EFFECT_FUNCTION_ARN"], os.environ["FIND_FUNCTION_ARN"]
-    timeout = int(os.environ["EFFECT_TIMEOUT_SECONDS"])
     starter, margin = os.environ["STARTER_TIMEOUT_SECONDS"], os.environ["STRAGGLER_MARGIN_SECONDS"]
     return FirstAttempt(
         effect=InvokedEffect(_lambda(), perform, find),
         version={
             "perform": perform,
             "find": find,
-            "timeout": timeout,
+            "timeout": int(os.environ["EFFECT_TIMEOUT_SECONDS"]),
             "margin": int(starter) + int(margin),
         },
         seconds_left=lambda: _invocation[0].get_remaining_time_in_millis() / 1000,
@@ -78,8 +77,7 @@ def _first_attempt() -> FirstAttempt | None:
 
 
 def _log_trouble(message: Message, error: Exception) -> None:
-    cause = error.__cause__  # of an unknown outcome, whose own name says nothing
-    name = error_name(cause if isinstance(cause, Exception) else error)
+    name = error_name(error.__cause__ or error)  # an unknown outcome's own name says nothing
     logger.warning("first attempt", extra={"message_id": message.message_id, "error": name})
 
 

@@ -26,10 +26,7 @@ def _option(name: str, told: str, metavar: str = "NAME") -> Any:
     return typer.Option(metavar=metavar, envvar=f"ACTONCE_EFFECTS_{name}", help=told)
 
 
-_TABLE = (
-    "The table of DynamoDB that has the effects: its name, or its logical id in your template  "
-    "[the stack's EffectsTableName]"
-)
+_TABLE = "The table of DynamoDB that has the effects  [the stack's EffectsTableName]"
 _FILE = "Its effects as JSON Lines instead, gzip or not."
 _KEY = f"The attribute there that holds the message's id  [the stack's, or {DEFAULT_KEY}]"
 _TIME = (
@@ -74,7 +71,7 @@ class EffectsOptions:
         of_stack = find_effect_store(stack)
         if self.effects_table is not None:
             named = self._attributes(Attributes())
-            return DynamoDbEffects(stack.dynamodb, self.effects_table, named, tables=stack.tables)
+            return DynamoDbEffects(stack.dynamodb, self.effects_table, named)
         if self.effects_file is not None:
             return FileEffects(self.effects_file, self._attributes(Attributes()))
         if of_stack is not None:

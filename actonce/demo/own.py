@@ -40,7 +40,7 @@ class OwnEffect:
         """The table's effects; None if no table is named, so that they are looked up one by one."""
         if self.table is None:
             return find_effect_store(stack)
-        return DynamoDbEffects(stack.dynamodb, self.table, self.attributes, tables=stack.tables)
+        return DynamoDbEffects(stack.dynamodb, self.table, self.attributes)
 
     def check(self, reader: MessageReader) -> None:
         """Check that the stack reads the ids that `generate` makes.

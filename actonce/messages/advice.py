@@ -43,11 +43,6 @@ def _resolve(facts: Facts) -> Advice | None:
     did_not_happen = facts.failure.get("reason") in NOTHING_HAPPENED
     again = "A retry, like perform," if did_not_happen else "To perform it"
     shown = found_effects(facts.story)
-    if facts.are_effects_of_before:
-        return Advice(
-            f"{shown}, from before its execution began. Compare the two: if it is this message's, "
-            f"resolve it. {again} could do it twice."
-        )
     if (surplus := _undo_surplus(facts)) is not None:
         text = f"{surplus.text} Then resolve it. {again} could do it once more."
         return Advice(text, "resolve")

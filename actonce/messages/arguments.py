@@ -22,14 +22,7 @@ def message_argument(story: Story) -> str:
 
 
 def command_to_decide(options: str, letter: DeadLetter, decision: str, note: str = "") -> str:
-    """The command line that decides on this very letter, to be pasted.
-
-    Args:
-        options: see `Stack.options`.
-        letter: that was shown.
-        decision: one of the decisions; or a word in its place.
-        note: why; empty: it is not known yet.
-    """
+    """The command line that decides on this very letter, to be pasted; `options`: `Stack`'s."""
     note = note or ("" if decision == "retry" else "WHY")
     options = (f" --note {shlex.quote(note)}" if note else "") + options
     argument = as_argument(letter.message_id, letter.execution_name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from actonce.messages.filters import Entry, EntryFilter, Listing, excerpt
-from actonce.messages.history import ENDED_UNDECIDED, HASHED_NAME_PREFIX, find_ended_undecided
+from actonce.messages.history import ENDED_UNDECIDED, find_ended_undecided
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import UsageError
@@ -160,12 +160,9 @@ def of_each_message(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
 def find_letter(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | None:
     """A letter of a message, whole, with its other ones as older; None: it was not read.
 
-    A name that looks like an execution's is taken for one: a producer may send the same text as
-    another message's id, which it means only where no letter can have that name.
-
     Args:
         queue: of dead letters; all of it is read, and held afterwards.
-        name: the message's id, or its execution's name.
+        name: the message's id, or its execution's name, which comes first.
         letter: what its SQS id begins with, which tells one from all others; empty: the newest.
 
     Raises:
@@ -176,10 +173,8 @@ def find_letter(queue: QueueReader, name: str, letter: str = "") -> DeadLetter |
     meant = [each for each in named if each.entry.startswith(letter)]
     if letter and len(meant) > 1:
         raise UsageError(f"--letter {letter}: {len(meant)} dead letters begin so; say more of it.")
-    exact = [each for each in named if each.execution_name == name]
-    if not letter and name.startswith(HASHED_NAME_PREFIX) and (exact or queue.in_flight_elsewhere):
-        meant = exact
-    found = of_each_message(meant)
+    exact = [each for each in meant if each.execution_name == name]
+    found = of_each_message(meant if letter else exact or meant)
     if not found:
         return None
     *_, one = found
@@ -194,16 +189,10 @@ def list_dead_letters(
     entry_filter: EntryFilter,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Listing[DeadLetter]:
-    """Read the queue and choose letters, without their messages: there may be 10,000.
+    """Read all of the queue and choose letters, without their messages: there may be 10,000.
 
     Of each message, the newest letter decides whether it is chosen, and how long it has waited. One
     whose execution ended undecided waits no more: it is chosen only by that reason.
-
-    Args:
-        stack: that has the queue.
-        queue: of dead letters; all of it is read.
-        entry_filter: which letters to choose; `match` searches `DeadLetter.texts`.
-        tell: see `QueueReader.messages`.
     """
     letters: list[DeadLetter] = []
     matching: set[str] = set()
@@ -237,10 +226,6 @@ def is_of_last(letter: DeadLetter, waits: Sequence["DecisionWait"]) -> bool:
 
     The token tells, where the history has it. Otherwise the time does, compared with the end of the
     wait before: the letter's and its own wait's are by two clocks.
-
-    Args:
-        letter: of that execution.
-        waits: one at least, in order.
     """
     last = waits[-1]
     if last.task_token is not None:
@@ -252,12 +237,7 @@ def is_of_last(letter: DeadLetter, waits: Sequence["DecisionWait"]) -> bool:
 
 
 def describe_missing_letter(message_id: str, in_flight_elsewhere: int) -> str:
-    """What to say where no letter of a message was found, without a full stop.
-
-    Args:
-        message_id: as it was named.
-        in_flight_elsewhere: how many letters another reader held, its own perhaps among them.
-    """
+    """What to say where none was found and others hold some, perhaps its own; no full stop."""
     if not in_flight_elsewhere:
         return f"There is no dead letter of {message_id!r} in the queue"
     return (

@@ -17,16 +17,9 @@ def delivery_lines(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> Iterator[Line]:
-    """Lines of the stream that hold a word, oldest first; see `actonce_core.delivery_record`.
+    """Lines of the stream that hold a word, oldest first, with their texts as `log_event`.
 
-    Args:
-        stack: whose starter wrote them.
-        word: a term of a filter pattern.
-        since: when the log got the first line, UTC; None for the beginning.
-        until: when the log got the last line, UTC; None for now.
-
-    Yields:
-        Each line, with `log_event`, its text.
+    `since` and `until`: when the log got the first and the last line, UTC.
     """
     for text in _log_lines(stack, word, since, until):
         line = _parsed(text)

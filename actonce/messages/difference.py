@@ -4,15 +4,14 @@ JSON is laid out before it is compared, one value a line and with sorted names: 
 names were sent says nothing about what was asked for. What is not strict JSON, and two texts of one
 value, are compared as they were sent.
 
-Others wrote the contents, so what they cost is bounded: no more than `MAX_LINES` lines of each are
-compared, from the first that differs on. A note counts what was not compared.
+Others wrote the contents, so what they cost is bounded: none of more than `MAX_LINES` lines is.
 """
 
 import json
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import takewhile, zip_longest
+from itertools import zip_longest
 from typing import NamedTuple
 
 from actonce.terminal.visible import visible
@@ -74,16 +73,9 @@ def difference(first: str, second: str) -> Difference:
         left, right = first.split("\n"), second.split("\n")
     if left == right:
         notes.append("They are the same.")
-    before = max(0, _same(left, right) - CONTEXT)
-    after = max(0, _same(left[before:][::-1], right[before:][::-1]) - CONTEXT)
-    lefts, rights = left[before : len(left) - after], right[before : len(right) - after]
-    rest = max(0, len(lefts) - MAX_LINES), max(0, len(rights) - MAX_LINES)
-    if any(rest):
-        notes.append(
-            f"{rest[0]:,} more lines of the first and {rest[1]:,} more of the second were not "
-            "compared."
-        )
-    return Difference(list(_rows(lefts[:MAX_LINES], rights[:MAX_LINES], before, after)), notes)
+    elif max(len(left), len(right)) > MAX_LINES:
+        return Difference([], [f"They differ, and have too many lines to compare ({MAX_LINES:,})."])
+    return Difference(list(_rows(left, right)), notes)
 
 
 def _laid_out(text: str) -> list[str] | None:
@@ -97,9 +89,9 @@ def _laid_out(text: str) -> list[str] | None:
     return [line.removesuffix(",") for line in lines]
 
 
-def _rows(lefts: list[str], rights: list[str], before: int, after: int) -> Iterator[Row]:
-    """Rows of what differs and its context; `before` and `after` these, so many are the same."""
-    shown = -before
+def _rows(lefts: list[str], rights: list[str]) -> Iterator[Row]:
+    """Rows of what differs, and its context."""
+    shown = 0
     for group in SequenceMatcher(None, lefts, rights).get_grouped_opcodes(CONTEXT):
         if begin := group[0][1] - shown:
             yield Row(left_out=begin)
@@ -107,11 +99,5 @@ def _rows(lefts: list[str], rights: list[str], before: int, after: int) -> Itera
             for left, right in zip_longest(lefts[i1:i2], rights[j1:j2]):
                 yield Row(left and visible(left), right and visible(right))
         shown = group[-1][2]
-    if end := len(lefts) - shown + after:
+    if end := len(lefts) - shown:
         yield Row(left_out=end)
-
-
-def _same(one: list[str], other: list[str]) -> int:
-    """How many lines they have in common at their beginning."""
-    both = zip(one, other, strict=False)
-    return sum(1 for _ in takewhile(lambda two: two[0] == two[1], both))

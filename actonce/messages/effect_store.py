@@ -11,14 +11,14 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, UsageError
@@ -35,15 +35,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 _LONGEST_KEY_BYTES = 2048
-_REFUSED_NAMES = {
-    "ResourceNotFoundException": "There is no table {0!r} here",
-    "ValidationException": "There is no table {0!r} here",  # and there can be none
-    "AccessDeniedException": "{1}",
-}
-"""DynamoDB's errors for a name that may be a logical id, and what to say: the name, its message.
-
-Whoever may read one table only is denied all others.
-"""
+_NO_TABLE = ("ResourceNotFoundException", "ValidationException")
+"""DynamoDB's errors for a name that no table has, or can have."""
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 
 Item = Mapping[str, Any]
@@ -75,12 +68,7 @@ class OwnEffect:
 
 
 class EffectStore:
-    """The place where a team keeps its effects.
-
-    Attributes:
-        location: a person's name for it.
-        attributes: what to read there.
-    """
+    """The place where a team keeps its effects: a person's name for it, and what to read there."""
 
     def __init__(self, location: str, attributes: Attributes) -> None:
         self.location = location
@@ -119,24 +107,17 @@ class DynamoDbEffects(EffectStore):
 
     Args:
         dynamodb: a client.
-        name: the table's name, or its ARN; or else its logical id, see `tables`.
+        name: the table's name, or its ARN.
         attributes: what to read; not `own_id`, for the table has its own key.
         location: a person's name for it, if not the table's.
-        tables: the stack's tables by logical id; called only if no table has the name itself.
     """
 
     def __init__(
-        self,
-        dynamodb: "DynamoDBClient",
-        name: str,
-        attributes: Attributes,
-        location: str = "",
-        tables: Callable[[], Mapping[str, str]] = dict,
+        self, dynamodb: "DynamoDBClient", name: str, attributes: Attributes, location: str = ""
     ) -> None:
         super().__init__(location or f"the table {name}", attributes)
         self._dynamodb = dynamodb
         self._name = name
-        self._tables = tables
         self._known: _Shape | None = None
 
     def every(self) -> Iterator[OwnEffect | None]:
@@ -197,30 +178,13 @@ class DynamoDbEffects(EffectStore):
             self._known = self._described()
         return self._known
 
-    def _resolved(self, message: str) -> str:
-        """The name of the table whose logical id was given.
-
-        Raises:
-            Failed: there is none; the message begins with `message`.
-        """
-        try:
-            tables = self._tables()
-        except (ClientError, BotoCoreError) as error:
-            raise Failed(f"{message}, and its stack cannot be asked for one: {error}") from error
-        if self._name not in tables:
-            raise Failed(f"{message}. The stack's tables: {', '.join(sorted(tables)) or 'none'}.")
-        return tables[self._name]
-
     def _described(self) -> _Shape:
         try:
             table = self._dynamodb.describe_table(TableName=self._name)["Table"]
         except ClientError as error:
-            answer = error.response["Error"]
-            if answer["Code"] not in _REFUSED_NAMES:
+            if error.response["Error"]["Code"] not in _NO_TABLE:
                 raise
-            message = _REFUSED_NAMES[answer["Code"]].format(self._name, answer["Message"])
-            self._name = self._resolved(message)
-            table = self._dynamodb.describe_table(TableName=self._name)["Table"]
+            raise Failed(f"There is no table {self._name!r} here.") from error
         types = {
             attribute["AttributeName"]: str(attribute["AttributeType"])
             for attribute in table["AttributeDefinitions"]

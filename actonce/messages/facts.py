@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import datetime
+from typing import Any
 
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.history import Step
@@ -17,9 +17,6 @@ from actonce.messages.states import (
     state_of,
 )
 from actonce.messages.story import Record, Story
-
-_CLOCKS_DIFFER_BY: Final = timedelta(days=1)
-"""More than any two clocks do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +55,6 @@ class Facts:
         return self.story.effects_location is not None and not self.effects_unread
 
     @property
-    def are_effects_of_before(self) -> bool:
-        """Whether its effects are older than its execution, and so perhaps another message's."""
-        if self.story.execution is None:
-            return False
-        began = self.story.execution.started_at - _CLOCKS_DIFFER_BY
-        times = [effect["at"] for effect in self.story.effects]
-        return all(at is not None and datetime.fromisoformat(at) < began for at in times)
-
-    @property
     def redrivable_until(self) -> datetime | None:
         """Until when (UTC) Step Functions can continue it; None: it cannot, or did not say."""
         execution = self.story.execution
@@ -87,12 +75,7 @@ class Facts:
 
 
 def gather_facts(story: Story, letter: DeadLetter | None = None) -> Facts:
-    """The facts of a message.
-
-    Args:
-        story: the message's.
-        letter: its dead letter, if that was read: a row does not keep why it waits.
-    """
+    """The facts of a message; `letter`: if it was read, for a row does not keep why it waits."""
     number, entered = last_entered(story.steps)
     decisions = [wait.decision for wait in story.dead_letters if wait.decision]
     return Facts(

@@ -124,10 +124,7 @@ BEFORE_LOOK_UP = " | FindEffect: "
 
 
 def find_execution(stack: Stack, name: str, arn: str | None = None) -> Execution | None:
-    """The execution of that name; None if Step Functions knows none.
-
-    `arn` is its own, where that is known: it may be a former state machine's.
-    """
+    """The execution of that name, or ARN, which may be a former state machine's; None: none."""
     if arn is None and stack.ledger_table is not None:
         return None
     try:
@@ -152,10 +149,7 @@ def find_execution(stack: Stack, name: str, arn: str | None = None) -> Execution
 
 
 def find_execution_of(stack: Stack, message_id: str) -> Execution | None:
-    """The execution of a message id, or of that name: a hashed name is all that AWS shows.
-
-    A producer may send another message's name for an id, so what may be a name is one first.
-    """
+    """The execution of a message id, or of that name; what may be a name is one first."""
     if message_id.startswith(HASHED_NAME_PREFIX):
         execution = find_execution(stack, message_id)
         if execution is not None:
@@ -164,10 +158,9 @@ def find_execution_of(stack: Stack, message_id: str) -> Execution | None:
 
 
 def find_ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, tuple[str, datetime]]:
-    """Which of these executions ended before anybody had decided, how and when: nothing waits.
+    """Which of these executions ended before anybody had decided, how and when.
 
-    Of each status the newest are read, 1,000 or twice as many as these. Where they may not be, none
-    is known.
+    Of each status the newest are read, 1,000 or twice as many as these, where they may be.
     """
     found: dict[str, tuple[str, datetime]] = {}
     read: "PaginatorConfigTypeDef" = {"MaxItems": max(1_000, 2 * len(arns)), "PageSize": 1_000}
@@ -224,21 +217,14 @@ def last_state(events: Sequence[Event]) -> str | None:
 
 
 def short_cause(cause: str | None, length: int = 200) -> str:
-    """A cause in one line: of exceptions in Lambda their messages, not their stack traces.
-
-    The error beside a cause names the exception's type. Where a look-up failed as well, both are
-    told, the look-up's with its own error.
-    """
+    """A cause in one line: of exceptions in Lambda their messages, not their stack traces."""
     text = "; the look-up failed: ".join(map(_message, (cause or "").split(BEFORE_LOOK_UP)))
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
 def has_no_find_function(cause: str) -> bool:
-    """Whether the look-up failed because no function is named for it.
-
-    An attempt may say the same, which does not count.
-    """
+    """Whether the look-up, and not an attempt, says that no function is named for it."""
     return NO_FUNCTION_FINDS in cause.rpartition(BEFORE_LOOK_UP)[2]
 
 

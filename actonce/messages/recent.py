@@ -114,20 +114,14 @@ def is_of_trouble(stack: Stack) -> bool:
     return stack.start_executions == "on-trouble"
 
 
-class EndedMessages:
-    """What does not change of messages that have ended: each is looked up once.
+class EndedMessages(Newest[tuple[str, datetime], Recent]):
+    """Messages that have ended, by their executions' names and ends: each is looked up once.
 
     A message that is redriven ends again, at another time.
-
-    Attributes:
-        states: the message with its state, by its execution's name and end.
-        letters: when it posted the dead letter that nobody answered (None: it posted none), by its
-            execution's ARN and end.
     """
 
     def __init__(self, most: int = MOST_KEPT) -> None:
-        self.states: Newest[tuple[str, datetime], Recent] = Newest(most)
-        self.letters: Newest[tuple[str, datetime], datetime | None] = Newest(most)
+        super().__init__(most)
 
 
 def page(  # noqa: PLR0913 - which of all, and what is known of them
@@ -146,9 +140,9 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
 
     Args:
         stack: whose.
-        status: only messages of this status, in upper or lower case; None: of any.
+        status: only messages of this status, in upper or lower case.
         between: only messages that began, or were last written, in that span.
-        cursor: of the page before; None: the first page.
+        cursor: of the page before.
         limit: most messages of a page.
         known: messages that earlier pages looked up.
 
@@ -166,7 +160,7 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
     # One more, which tells whether there are more; of a time the others are passed over, as many
     # with each call as there can be.
     arguments["maxResults"] = min(limit + 1, MOST_NAMES) if until is None else MOST_NAMES
-    known = known or EndedMessages()
+    known = EndedMessages() if known is None else known
     messages: list[Recent] = []
     looked_at = 0
     while True:
@@ -249,7 +243,7 @@ def _whole(stack: Stack, known: EndedMessages, found: list[Recent]) -> list[Rece
     _ = stack.stepfunctions  # made here: clients may be shared by threads, not made by them
 
     def whole(message: Recent) -> Recent:
-        before = known.states.get((message.name, message.ended)) if message.ended else None
+        before = known.get((message.name, message.ended)) if message.ended else None
         if before is not None:
             return before
         if message.status == "RUNNING" and message.message_id is not None:
@@ -272,7 +266,7 @@ def _whole(stack: Stack, known: EndedMessages, found: list[Recent]) -> list[Rece
             state=_state(stack, execution),
         )
         if message.ended and execution.status == message.status:
-            known.states[message.name, message.ended] = looked_up
+            known[message.name, message.ended] = looked_up
         return looked_up
 
     with ThreadPoolExecutor(8, thread_name_prefix="recent") as threads:

@@ -101,11 +101,10 @@ def _retrying(facts: Facts) -> str:
     then = "ActOnce waits until no attempt can do anything more, then looks the effect up."
     if facts.entered == PERFORM_EFFECT and not here:
         then = "The look-up found no effect, and ActOnce tries again."
-    elif facts.entered == FIND_EFFECT and here:
-        failed = f"The look-up failed {times(len(here))}{_in_brackets(here[-1].detail)}"
-        then = f"{failed}, and ActOnce looks again."
     elif facts.entered == FIND_EFFECT:
         then = "ActOnce looks the effect up."
+        if here:
+            then = f"The look-up failed{_in_brackets(here[-1].detail)}, and ActOnce looks again."
     return f"An attempt ended without a clear answer{last}. {then}" if failures else then
 
 

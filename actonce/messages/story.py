@@ -85,18 +85,15 @@ class Story:
         lines: of the starter's log.
         fingerprint: `fingerprint`, `first_seen` and `memory` of the row that the starter wrote.
         row: what a lease, or a starter that attempts itself, wrote of an attempt.
-        effects: `OwnEffect.as_json` of each; none where a team does
-            not say where its effects are: then only the execution or the row tells.
+        effects: `OwnEffect.as_json` of each.
         unstarted_scan: its entries in UnstartedQueue, as far as that was read.
         effects_location: a person's name for where effects were looked for; None: nowhere, so that
-            `effects` is empty whatever happened.
-        has_find_function: whether the stack names a function that can look the effect up.
+            only the execution or the row tells.
         may_be_forgotten: there may have been an execution although none is found: the row is older
             than Step Functions surely remembers, or another state machine's.
-        unread: the parts that could not be read, each with a sentence why. Their fields are empty
-            here, which says nothing.
-        options: what a command needs to find it where it was read; see `Stack.options`.
-        read_at: when that was (UTC).
+        unread: the parts that could not be read, with the reason; their empty fields say nothing.
+        options: see `Stack.options`.
+        read_at: UTC.
     """
 
     message_id: str
@@ -210,7 +207,7 @@ def read_story(
     Args:
         stack: that has it.
         message_id: the producer's id, or the name of its execution.
-        effect_store: where the effects are; None: the stack's effects table, if it names one.
+        effect_store: None: the stack's effects table, if it names one.
         log: whether to read the starter's log, for deliveries.
         unstarted: what was read of UnstartedQueue before; None: read it now.
 

@@ -61,8 +61,7 @@ def summarize(
     Args:
         story: the message's.
         letter: its dead letter, if that was read: a row does not keep why it waits.
-        differs_beside: whether the page shows beside it what differs in a conflict, so that no
-            command is named for that.
+        differs_beside: what differs in a conflict is shown beside it, so no command is named.
     """
     facts, execution, row = gather_facts(story, letter), story.execution, story.row or {}
     advice, conflicts = advise(facts), describe_conflicts(story)
@@ -101,12 +100,6 @@ def advice_on(
     """What to do about an entry of DeadLetterQueue or UnstartedQueue, by the entry alone.
 
     Unlike `where`, it reads neither history nor effects.
-
-    Args:
-        stack: that has the queue.
-        entry: of either queue.
-        effect_store: where the effects are; None: the stack's effects table, if it names one.
-        differs_beside: see `summarize`.
     """
     letter = entry if isinstance(entry, DeadLetter) else None
     effect_store = effect_store or find_effect_store(stack)

@@ -169,13 +169,7 @@ def _handed_on(queued: Queued) -> tuple[Attributes, int] | None:
 
 
 def find_by_message_id(queue: QueueReader, reader: MessageReader, name: str) -> list[Unstarted]:
-    """The entries of UnstartedQueue with a name, whole, the oldest first.
-
-    Args:
-        queue: UnstartedQueue; all of it is read.
-        reader: reads message ids.
-        name: see `Unstarted.is_named`.
-    """
+    """The entries of UnstartedQueue with a name (`Unstarted.is_named`), whole, the oldest first."""
     read = (unstarted(queued, reader) for queued in queue.messages())
     return sorted((entry for entry in read if entry.is_named(name)), key=lambda entry: entry.since)
 
@@ -199,14 +193,9 @@ def list_unstarted(
     *,
     whole: bool = False,
 ) -> Listing[Unstarted]:
-    """Read the queue and choose entries.
+    """Read all of UnstartedQueue and choose entries.
 
-    Args:
-        queue: UnstartedQueue; all of it is read.
-        reader: reads message ids.
-        entry_filter: which entries to choose; `match` searches `Unstarted.texts`.
-        tell: see `QueueReader.messages`.
-        whole: whether to keep bodies, up to `MOST_KEPT` characters together.
+    `whole`: whether to keep bodies, up to `MOST_KEPT` characters together.
     """
     found: list[Unstarted] = []
     kept = 0

@@ -1,6 +1,5 @@
 """Acting on many entries of a queue at once: on those that were listed, and no others."""
 
-import contextlib
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -70,10 +69,9 @@ class Bulk(ABC, Generic[E]):
     deletes then: a crash in between leaves the entry in the queue.
 
     Stopped early, or killed, it has acted on some and left the others as they were; run again, it
-    continues with those. Of a finished entry it keeps the result only.
+    continues with those.
 
     Attributes:
-        stack: that has the queue.
         listing: the entries to act on.
         rate: most entries a second.
         wait_for_others: see `QueueReader`.
@@ -167,9 +165,7 @@ class Bulk(ABC, Generic[E]):
                         tell(len(self.ended))
                 except BaseException:
                     self.stop()
-                    while not all(future.done() for future in work):  # whatever Ctrl-C comes next
-                        with contextlib.suppress(KeyboardInterrupt):
-                            wait(work)
+                    wait(work)
                     raise
                 for future in work:
                     future.result()

@@ -61,12 +61,6 @@ def event_source_mappings(stack: Stack) -> list[EventSourceMapping]:
 def pause(stack: Stack, *, by: str, note: str, now: datetime) -> Pause:
     """Pause the stack; a stack that is paused stays as it was.
 
-    Args:
-        stack: to pause.
-        by: who pauses it.
-        note: why; may be empty.
-        now: the time.
-
     Raises:
         ClientError: it may be paused in part; pause it again.
     """

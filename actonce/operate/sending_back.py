@@ -120,7 +120,7 @@ def attributes_again(
     Args:
         body: of the message.
         own: its producer's attributes, in a Lambda event's form.
-        ids: SQS's first ids, by the names of their attributes; None where there is none.
+        ids: SQS's first ids, by the names of their attributes.
         message_id: its message id.
 
     Returns:

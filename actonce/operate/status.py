@@ -16,8 +16,6 @@ from actonce.queues.depth import Depth, Pause, depth_of, find_pause, highest_age
 from actonce.records import audit_summary
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
-from actonce_core.histories.reading import read_events
-from actonce_core.histories.stays import decision_waits
 from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
@@ -56,16 +54,12 @@ class Executions:
         failed: failed or timed out before anybody had decided, and can still be continued; of the
             newest `MOST_LOOKED_UP` of each, for only its error tells one from what a person
             rejected.
-        letters: dead letters of the aborted and the failed that nobody decided on. They are still
-            in the queue, and nothing of them waits. Of as many of each their histories tell; of the
-            others are those for which nothing runs.
     """
 
     at_work: Count
     retrying: Count
     aborted: Count
     failed: Count = Count(0)
-    letters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +72,20 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status of a stack.
+    """The status of a stack; what is None is not there, or was not seen.
 
     Attributes:
-        stack: its name.
-        pause: None: it is not paused, or that could not be seen.
-        event_source_mappings: what its queue feeds; empty if that could not be seen.
+        event_source_mappings: what its queue feeds.
         queues: by `requests`, `unstarted` and `dead_letters`.
         embedded_at: the address of the embedded AWS; None: the stack is on AWS.
-        version: of the release that it was deployed from; None: the stack does not say.
-        strategy: the parameter Strategy; None: the stack does not say.
-        start_executions: the parameter StartExecutions, likewise.
-        executions: None: there are none, or they could not be seen.
-        alarms: those that are on; None: they could not be seen, or have no data yet.
-        audited: of the last audit's summary `from` and `to` (the days that it judged),
-            `generated_at`, `sentence` and `exit_status`, `over_until` (the end of the last day of
-            which anything is called missing) and `not_yet_judged`, with its age in seconds and its
-            severity (`audit_summary.SEVERITIES`); None: there is none of this stack at hand, or it
-            could not be seen.
+        version: of the release that it was deployed from.
+        strategy, start_executions: the parameters.
+        alarms: those that are on; None also: they have no data yet.
+        audited: of the last audit's summary the days, `generated_at`, `sentence`, `exit_status`,
+            `over_until` and `not_yet_judged`, with its age in seconds and its severity
+            (`audit_summary.SEVERITIES`).
         oldest_failed_seconds: how old the oldest delivery was that failed in the last half hour, by
-            the starter's own metric; None: none failed, or CloudWatch does not say.
+            the starter's own metric.
         not_seen: why not, by `pause`, `event_source_mappings`, `executions`, `alarms` and
             `last_audit`.
     """
@@ -120,9 +108,8 @@ class Status:
 
     @property
     def waiting_for_decision(self) -> int:
-        """Letters in DeadLetterQueue, by SQS's estimate, without those of `Executions.letters`."""
-        stopped = self.executions.letters if self.executions else 0
-        return max(0, _all(self.queues["dead_letters"]) - stopped)
+        """Letters in DeadLetterQueue, by SQS's estimate; of an aborted execution, too."""
+        return _all(self.queues["dead_letters"])
 
     @property
     def not_started(self) -> int:
@@ -192,11 +179,8 @@ def status(
 ) -> Status:
     """Read a stack's status; it receives no message, so it hides none from others.
 
-    Args:
-        stack: to read.
-        now: the time.
-        own_audit: the folder of an audit's results of this stack; None: those of its daily audit.
-        known: messages that earlier calls looked up.
+    `own_audit`: the folder of an audit's results of this stack; None: those of its daily audit.
+    `known`: messages that earlier calls looked up.
 
     Raises:
         ClientError: the queues cannot be read.
@@ -263,9 +247,7 @@ def _executions(
 ) -> Executions | None:
     """Count them; None behind a lease, where that would read the whole table.
 
-    Of what has run for long, each letter is of one that waits for a decision and not for more. As
-    soon as an attempt has ended a letter may be there, but most are older: where not all that runs
-    was listed, letters beyond are of what was not.
+    Of what has run for long, each letter is of one that waits for a decision and not for more.
 
     Raises:
         Failed: the stack does not say for how long an attempt may take.
@@ -286,47 +268,18 @@ def _executions(
         page(stack, status=status, between=(since, None), limit=MOST_LOOKED_UP, known=known)
         for status in ("FAILED", "TIMED_OUT")
     ]
-    looked_at = [message for each in pages for message in each.messages]
-    failed = [
-        (stack.execution_arn(message.name), message.ended or message.since)
-        for message in looked_at
-        if message.state in BROKEN_OFF
-    ]
-    stopped = [
-        (execution["executionArn"], execution["stopDate"])
-        for execution in aborted[: min(continued, MOST_LOOKED_UP)]
-    ]
-    known = known or EndedMessages()
-    posted = [_letter_posted_at(stack, known, one) for one in stopped + failed if letters()]
-    ended = sum(at is not None and at >= since for at in posted)  # what SQS has not dropped
+    looked_at = [message.state for each in pages for message in each.messages]
     is_more = any(page.cursor for page in pages)
-    if (is_more or more_aborted or len(stopped) < continued) and not more:
-        ended = max(ended, letters() - len(running))  # of what does not run none waits
-    waiting = max(0, letters() - ended)
-    beyond = 0 if more else max(0, waiting - old)
+    waiting = letters()
+    beyond = 0 if more else max(0, waiting - old)  # of what was refused at once
     return Executions(
         at_work=Count(max(0, young - beyond), more and not old),
         retrying=Count(max(0, old - waiting), more),
         aborted=Count(continued, more_aborted and continued == len(aborted)),
         failed=Count(
-            len(failed), is_more or any(message.state == "ended" for message in looked_at)
+            sum(state in BROKEN_OFF for state in looked_at), is_more or "ended" in looked_at
         ),
-        letters=ended,
     )
-
-
-def _letter_posted_at(
-    stack: Stack, known: EndedMessages, ended: tuple[str, datetime]
-) -> datetime | None:
-    """When an execution that has ended posted the letter that it left; None: none is known."""
-    if ended not in known.letters:
-        try:
-            waits = decision_waits(read_events(stack.stepfunctions, ended[0]))
-        except ClientError:
-            return None
-        is_left = bool(waits) and not waits[-1].decision
-        known.letters[ended] = waits[-1].posted_at if is_left else None
-    return known.letters[ended]
 
 
 _STARTED_WITHIN = timedelta(seconds=5)

@@ -56,10 +56,7 @@ def depth_of(stack: Stack, queue_url: str, now: datetime) -> Depth:
 def highest_ages(
     aws: Aws, metric: tuple[str, str], dimension: dict[str, str], since: datetime, now: datetime
 ) -> list[int]:
-    """The highest age in each minute (seconds), in order of time; none if CloudWatch refuses.
-
-    `metric` is a namespace of CloudWatch and the name of a metric in it.
-    """
+    """The highest age in each minute (seconds), in order of time; none if CloudWatch refuses."""
     try:
         answer = aws.client("cloudwatch").get_metric_statistics(
             Namespace=metric[0],

@@ -8,10 +8,9 @@ from actonce.terminal.errors import UsageError
 
 
 def opened_folder(folder: Path) -> IO[bytes]:
-    """The folder's `.jsonl` files in the order of their names, at the beginning of the first.
+    """The folder's `.jsonl` files by their names; a line ends where its file does.
 
-    A line ends where its file does. What can be done with the result is to read it, and to go back
-    to its beginning.
+    What can be done with the result is to read it, and to go back to its beginning.
 
     Raises:
         UsageError: there is none, or something else in it, which would not be sent.
@@ -28,7 +27,7 @@ def opened_folder(folder: Path) -> IO[bytes]:
 
 class _Joined(io.RawIOBase):
     def __init__(self, paths: list[Path]) -> None:
-        self._paths, self._at = paths, 0
+        self._paths = paths
         self.seek(0)
 
     def readable(self) -> bool:
@@ -37,12 +36,7 @@ class _Joined(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        if whence == io.SEEK_CUR and offset == 0:
-            return self._at
-        if offset or whence != io.SEEK_SET:
-            raise io.UnsupportedOperation("only the beginning can be gone back to")
-        self._at = 0
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:  # noqa: ARG002 - to 0
         self._left = iter(self._paths)
         self._file: IO[bytes] = io.BytesIO()
         self._last = b"\n"
@@ -55,7 +49,6 @@ class _Joined(io.RawIOBase):
                 some = b"\n"
             if some:
                 self._last = some[-1:]
-                self._at += len(some)
                 buffer[: len(some)] = some
                 return len(some)
             if (path := next(self._left, None)) is None:

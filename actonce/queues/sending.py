@@ -166,12 +166,8 @@ def with_fifo_ids(
 ) -> Iterator[Line | NotSent]:
     """The lines with the ids that a FIFO queue asks for; a line without a group is not sent.
 
-    Args:
-        lines: as they were read.
-        group_of: finds a line's message group. It is sent in a form that SQS takes (128 characters,
-            letters, digits and punctuation); two groups never get the same form.
-        deduplication_id: makes a line's, of at most 128 letters and digits; with another one the
-            same line is not deduplicated by SQS.
+    A group is sent in a form that SQS takes, and two never get the same. `deduplication_id` makes a
+    line's, of at most 128 letters and digits.
     """
     for line in lines:
         group = group_of(line.body) if isinstance(line, Line) else ""
@@ -210,14 +206,7 @@ class NoAnswer(Failed):
 
 @dataclass(slots=True)
 class _BatchResult:
-    """The result of one attempt.
-
-    Attributes:
-        accepted: lines that SQS took, each with its SQS id.
-        refused: lines that SQS would refuse again, each with the reason.
-        again: lines to send again, each with the reason.
-        any_answer: whether SQS answered at all.
-    """
+    """The result of one attempt: lines with their SQS ids, or why they were not taken."""
 
     accepted: list[tuple[Line, str]] = field(default_factory=list)
     refused: list[tuple[Line, str]] = field(default_factory=list)
@@ -257,11 +246,8 @@ class Sender:
     def send_all(self, lines: Iterable[Line | NotSent], report: Report) -> None:
         """Send every line: to a FIFO queue in order, to a standard one several batches at a time.
 
-        However this ends, nothing is sent any more once the batches in flight are answered.
-
-        Args:
-            lines: for a FIFO queue as `with_fifo_ids` gives them.
-            report: see `Report`.
+        However this ends, nothing is sent any more once the batches in flight are answered. For a
+        FIFO queue the lines are as `with_fifo_ids` gives them.
 
         Raises:
             ClientError: nothing can be sent (no such queue, not allowed).

@@ -15,14 +15,9 @@ long as the state machine's retries."""
 
 
 def redelivery_delay(receive_count: int, chance: float, growth: float) -> float:
-    """Seconds until a failed delivery comes back; see `FIRST_BACKOFF_SECONDS`.
+    """Seconds until a delivery comes back that failed after so many receives, this one included.
 
-    The visibility timeout is meant for a crash and takes minutes; throttling passes in seconds.
-
-    Args:
-        receive_count: how often it was received, this time included.
-        chance: a number from 0 to 1, so that deliveries that fail together come back apart.
-        growth: `START_BACKOFF_GROWTH` or `EFFECT_BACKOFF_GROWTH`.
+    `chance`: a number from 0 to 1, so that deliveries that fail together come back apart.
     """
     grown = FIRST_BACKOFF_SECONDS * growth ** min(max(receive_count - 1, 0), 100)
     return min(LONGEST_BACKOFF_SECONDS, grown) * (2 + chance) / 3

@@ -34,7 +34,6 @@ class HeldBack(Exception):
     """Not tried, because an earlier delivery of its message group failed."""
 
 
-Handled = tuple[Delivery, DeliveryResult]
 HandledOrFailed = tuple[Delivery, DeliveryResult | Exception]
 
 
@@ -48,8 +47,6 @@ class Batch:
     makes no call of its own. Nothing is at work any more when `handle` returns or raises: Lambda
     would freeze it, and thaw it beside the next batch.
 
-    A delivery spends most of its time waiting for AWS, so a batch takes about as long as its
-    slowest delivery.
     Source: "Implementing partial batch responses", AWS Lambda Developer Guide.
 
     Args:
@@ -69,7 +66,7 @@ class Batch:
         *,
         growth: float = START_BACKOFF_GROWTH,
         chance: Callable[[], float] = random.random,
-        put_events: Callable[[Sequence[Handled]], None] = lambda _: None,
+        put_events: Callable[[Sequence[tuple[Delivery, DeliveryResult]]], None] = lambda _: None,
     ) -> None:
         self._handle_delivery = handle_delivery
         self._sqs = sqs
@@ -122,30 +119,18 @@ class Batch:
             return error
 
     def _bring_back_soon(self, failed: Sequence[tuple[Delivery, Exception]]) -> None:
-        """If this call fails, they come back when their visibility timeout is over.
-
-        Whoever had too little time has failed at nothing: it would wait for minutes each time that
-        a batch ended before its turn.
-        """
+        """If this call fails, they come back when their visibility timeout is over."""
+        entries: list[Any] = []
+        for number, (one, error) in enumerate(failed):
+            # Whoever only had too little time would wait for minutes with each batch.
+            is_late = isinstance(error, TooLittleTime)
+            growth = START_BACKOFF_GROWTH if is_late else self._growth
+            delay = math.ceil(redelivery_delay(one.receive_count, self._chance(), growth))
+            entry = {"ReceiptHandle": one.receipt_handle, "VisibilityTimeout": delay}
+            entries.append({"Id": str(number), **entry})
         with contextlib.suppress(ClientError, BotoCoreError):
             self._sqs.change_message_visibility_batch(
-                QueueUrl=self._requests_queue_url,
-                Entries=[
-                    {
-                        "Id": str(number),
-                        "ReceiptHandle": one.receipt_handle,
-                        "VisibilityTimeout": math.ceil(
-                            redelivery_delay(
-                                one.receive_count,
-                                self._chance(),
-                                START_BACKOFF_GROWTH
-                                if isinstance(error, TooLittleTime)
-                                else self._growth,
-                            )
-                        ),
-                    }
-                    for number, (one, error) in enumerate(failed)
-                ],
+                QueueUrl=self._requests_queue_url, Entries=entries
             )
 
 

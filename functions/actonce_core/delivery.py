@@ -22,10 +22,8 @@ class Delivery:
 
     Attributes:
         sqs_message_id: SQS's id of this message; a re-send has another.
-        body: the message, verbatim.
         attributes: SQS's own (times are milliseconds since the epoch, as text).
         message_attributes: the producer's, as `{name: {"dataType": ..., "stringValue": ...}}`.
-        receipt_handle: empty where it does not matter.
     """
 
     sqs_message_id: str

@@ -68,11 +68,7 @@ class FencedEffect(Effect, Protocol):
     """
 
     def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
-        """As `perform`, in one transaction with the fence.
-
-        Args:
-            request: as in `perform`.
-            fence: a `ConditionCheck` for TransactWriteItems.
+        """As `perform`, in one transaction with the fence, a `ConditionCheck`.
 
         Raises:
             NotPerformed: also if the fence did not hold.
@@ -104,9 +100,8 @@ def answer(
 
     Lambda freezes its sandbox after the answer and thaws it at the next call, `find` for instance:
     a thread that `perform` has left at work would act after it was looked up. So if `perform`
-    raises and leaves one that was not at work before, this writes a line of log and ends the
-    process, which leaves the outcome unknown. Not after `find`, which only reads; nor in another
-    thread than the main one, as behind a lock, where others are at work beside it.
+    raises and leaves one at work, this logs it and ends the process, which leaves the outcome
+    unknown. Not in another thread than the main one, as behind a lock, beside others.
     """
     message = event.get("message")
     if not isinstance(message, dict) or not isinstance(message.get("message_id"), str):
@@ -145,8 +140,7 @@ def _perform(
 def _threads_at_work() -> set[tuple[int, FrameType]]:
     """Each thread's ident and outermost frame, in a pool that of its task, if it is at work.
 
-    Empty outside of Lambda, and in a thread beside others. Not idents alone: one becomes another
-    thread's, and a pool's thread goes on to its next task.
+    Not idents alone: one becomes another thread's, and a pool's thread goes on to its next task.
     """
     in_main = threading.current_thread() is threading.main_thread()
     if not (in_main and os.environ.get("AWS_LAMBDA_RUNTIME_API")):

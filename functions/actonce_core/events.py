@@ -8,8 +8,8 @@ and its alarm say the same. The state machine puts its own events, in the same f
 import functools
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from botocore.config import Config
 from botocore.exceptions import ClientError
@@ -38,38 +38,23 @@ _SQS_MESSAGE_ID = re.compile(r"[0-9a-fA-F-]{36}")
 _LETTER = ("message_id", "execution_name", "reason", "error", "rounds")
 
 
-class EventBridge(Protocol):
-    """The one call that is made."""
-
-    def put_events(self, *, Entries: Sequence[Mapping[str, str]]) -> Mapping[str, Any]:  # noqa: N803
-        """See PutEvents, API reference."""
-
-
 class EventBus:
-    """The account's default event bus.
+    """The account's default event bus; `connect` makes the client, once there is an event."""
 
-    Args:
-        connect: makes the client, once there is an event; most processes never have one.
-        stack: the stack's name.
-    """
-
-    def __init__(self, connect: Callable[[], EventBridge], stack: str) -> None:
+    def __init__(self, connect: Callable[[], Any], stack: str) -> None:
         self._connect = functools.cache(connect)
         self._stack = stack
 
     def put(self, results: Sequence[tuple[Delivery, DeliveryResult]]) -> None:
-        """Put an event for each refusal and each dead letter of a batch.
-
-        Args:
-            results: of at most ten deliveries, because PutEvents takes ten events.
+        """Put an event for each refusal and each dead letter of a batch, of which there are ten.
 
         Raises:
             ClientError: not all events were put.
         """
-        entries = [
-            {"Source": SOURCE, "DetailType": kind, "Detail": json.dumps(detail)}
+        entries: list[Any] = [
+            {"Source": SOURCE, "DetailType": event[0], "Detail": json.dumps(event[1])}
             for delivery, result in results
-            for kind, detail in self._events(delivery, result)
+            if (event := self._event(delivery, result))
         ]
         if not entries:
             return
@@ -78,9 +63,9 @@ class EventBus:
             if code := entry.get("ErrorCode"):
                 raise ClientError({"Error": {"Code": code}}, "PutEvents")
 
-    def _events(
+    def _event(
         self, delivery: Delivery, result: DeliveryResult
-    ) -> list[tuple[str, dict[str, Any]]]:
+    ) -> tuple[str, dict[str, Any]] | None:
         head = {"version": VERSION, "stack": self._stack}
         if isinstance(result.outcome, Refusal):
             message_id, sqs_id = result.outcome.message_id, delivery.original_sqs_message_id
@@ -95,7 +80,7 @@ class EventBus:
                 "sqs_message_id": sqs_id,
                 "reason": str(result.outcome.reason),
             }
-            return [(DELIVERY_REFUSED, detail)]
+            return DELIVERY_REFUSED, detail
         if result.letter is not None:
-            return [(DECISION_NEEDED, head | {name: result.letter[name] for name in _LETTER})]
-        return []
+            return DECISION_NEEDED, head | {name: result.letter[name] for name in _LETTER}
+        return None

@@ -18,8 +18,9 @@ MAX_INPUT_BYTES = 256 * 1024 - 1024
 """Largest execution input that the starter starts, in bytes of UTF-8.
 
 Step Functions takes 256 KiB ("Quotas", Maximum input size), and no more for a state's arguments,
-which contain the input and the function's ARN. An execution that outgrows that fails past every
-Catch (States.DataLimitExceeded), so 1 KiB is left for the rest.
+which contain the message and the function's ARN. An execution that outgrows that fails past every
+Catch (States.DataLimitExceeded), so 1 KiB is left for the rest. A first attempt's `version`, with
+two ARNs as long as Lambda allows, takes some 600 bytes of that.
 """
 
 _SAFE_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")

@@ -11,8 +11,7 @@ The row, in FingerprintsTable:
     message_id         the key
     fingerprint        SHA-256 of the content that the id was first seen with
     first_seen         UTC; only its age in days is looked at
-    memory             the state machine's ARN and `#first-attempt`; so a starter of an earlier
-                       release, which cannot know of this, refuses the message
+    memory             the state machine's ARN and `#first-attempt`: an earlier release refuses it
     status             IN_PROGRESS, or COMPLETE for ever
     stage              begun, released or started
     attempt_id         the attempt that began it; new for each
@@ -23,12 +22,11 @@ The row, in FingerprintsTable:
 
 Every write is conditional on the stage and the attempt that were read. No lease, no heartbeat:
 
-- Only its own attempt writes released or COMPLETE. If another delivery has marked it as started
-  meanwhile, released is not written, for an execution is on its way that will perform.
+- Only its own attempt writes released or COMPLETE; released not once another delivery has marked it
+  as started, for an execution is on its way that will perform.
 - Whoever finds begun cannot know whether that attempt still acts. So it is marked as started, which
-  never goes back, and then the execution waits: for as long as Lambda lets a starter live, and the
-  function that it may have called last, and the margin.
-- All that this wait depends on is stored when the attempt begins, for a deployment may change it.
+  never goes back, and the execution waits for as long as a starter may live, the function that it
+  may have called last, and the margin; all as stored when the attempt began, not as deployed since.
 """
 
 import uuid
@@ -65,13 +63,10 @@ class FirstAttempt:
     """Makes first attempts.
 
     Attributes:
-        effect: the team's function.
-        version: what an execution needs to know of it, in the state machine's form: `perform` and
-            `find`, the ARNs; `timeout`, the function's in seconds; `margin`, the stack's and the
-            starter's own time-out together, because the starter may invoke until it is ended.
+        version: of the team's function, in the state machine's form: `perform` and `find`, the
+            ARNs; `timeout` in seconds; `margin`, the stack's and the starter's own time-out
+            together, because the starter may invoke until it is ended.
         seconds_left: until Lambda ends the starter.
-        new_id: a unique id.
-        most_attempts: see `MOST_ATTEMPTS`.
         on_trouble: gets what an attempt raised after which an execution goes on.
     """
 
@@ -112,8 +107,8 @@ class FirstAttempt:
             NotPerformed: provably, nothing happened.
             Exception: it was rejected, or the outcome is unknown.
         """
-        asked = {"message_id": message.message_id, "body": message.body}
-        event = {"operation": "perform", "attempt": attempt, "message": asked}
+        request = {"message_id": message.message_id, "body": message.body}
+        event = {"operation": "perform", "attempt": attempt, "message": request}
         description: dict[str, Any] = answer(self.effect, event)["effect"]
         return description
 

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import jmespath
@@ -68,11 +68,7 @@ class Message:
     @property
     def execution_input(self) -> str:
         """See `execution.execution_input`."""
-        return self.execution_input_after(None)
-
-    def execution_input_after(self, attempted: Mapping[str, JsonValue] | None) -> str:
-        """The same after a first attempt, if one was made."""
-        return execution_input(self.message_id, self.body, attempted)
+        return execution_input(self.message_id, self.body)
 
 
 def conflict(message: Message, known: str, seen: str = "") -> Refusal:

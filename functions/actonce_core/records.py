@@ -61,7 +61,7 @@ def delivery_record(
     return record | {"end": "refused", "reason": str(outcome.reason), "detail": outcome.detail}
 
 
-def error_name(error: Exception) -> str:
+def error_name(error: BaseException) -> str:
     """The exception's type and AWS's error code, but not its message, which may quote the body."""
     response = getattr(error, "response", None)
     code = response.get("Error", {}).get("Code") if isinstance(response, dict) else None

@@ -53,7 +53,7 @@ from botocore.exceptions import ClientError
 
 from actonce_core.delivery import Delivery
 from actonce_core.effect import NotPerformed
-from actonce_core.execution import too_large
+from actonce_core.execution import execution_input
 from actonce_core.first_attempt import (
     BEGUN,
     FIRST_ATTEMPT,
@@ -79,59 +79,37 @@ if TYPE_CHECKING:
 _CANNOT_BE_STARTED = frozenset({"InvalidName", "InvalidExecutionInput", "ValidationException"})
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A message id's row in the Fingerprints table.
-
-    Attributes:
-        fingerprint: of the content that the id was first seen with.
-        first_seen: when that was, UTC.
-        memory: who knows whether the message was acted on: a state machine's ARN, or the lock that
-            wrote the row. CloudFormation gives every state machine it creates a new name, so one
-            ARN never stands for two sets of execution names.
-    """
-
-    fingerprint: str
-    first_seen: datetime
-    memory: str
-
-    @classmethod
-    def of(cls, item: Item) -> "Row":
-        """From DynamoDB's form, whoever wrote it; after a first attempt the `memory` is the ARN."""
-        seen = item["first_seen" if "first_seen" in item else "updated"]  # a lock has the latter
-        memory = item["memory"]["S"]
-        if "stage" in item:
-            memory = memory.removesuffix(FIRST_ATTEMPT)
-        return cls(item["fingerprint"]["S"], datetime.fromisoformat(seen["S"]), memory)
-
-
 def refusal_of(
-    message: Message, known: Row, now: datetime, *, memory: str, names_remembered: timedelta
+    message: Message, known: Item, now: datetime, *, memory: str, names_remembered: timedelta
 ) -> Refusal | None:
     """Why a message whose id has a row must be refused; None if StartExecution can decide.
 
     Args:
         message: the delivered one.
-        known: its id's row.
+        known: its id's row, whoever wrote it.
         now: by this machine's clock; clocks are wrong by far less than the days compared here.
-        memory: ARN of the state machine that this starter uses.
-        names_remembered: how long after an id was first seen Step Functions certainly still
-            remembers its execution's name.
+        memory: ARN of this starter's state machine. CloudFormation gives each that it creates a new
+            name, so one ARN never stands for two sets of execution names.
+        names_remembered: how long Step Functions certainly remembers an execution's name after its
+            id was first seen.
     """
-    since = timestamp(known.first_seen)
-    if known.fingerprint != message.fingerprint:
-        return conflict(message, known.fingerprint, f" at {since}")
-    if now - known.first_seen > names_remembered:
+    seen = known["first_seen" if "first_seen" in known else "updated"]["S"]  # a lock has the latter
+    known_memory, fingerprint = known["memory"]["S"], known["fingerprint"]["S"]
+    if "stage" in known:
+        known_memory = known_memory.removesuffix(FIRST_ATTEMPT)
+    if fingerprint != message.fingerprint:
+        return conflict(message, fingerprint, f" at {seen}")
+    if now - datetime.fromisoformat(seen) > names_remembered:
         return Refusal(
             Reason.TOO_OLD_TO_TELL,
-            f"The message id was first seen at {since}, more than {names_remembered.days} days "
+            f"The message id was first seen at {seen}, more than {names_remembered.days} days "
             "ago: its execution's name may be free again, so starting it could act twice.",
             message.message_id,
         )
-    if known.memory != memory:
+    if known_memory != memory:
         return Refusal(
             Reason.OTHER_MEMORY,
-            f"The message id was first seen at {since} by another state machine or lock, which "
+            f"The message id was first seen at {seen} by another state machine or lock, which "
             "alone knows whether it was acted on, so starting it could act twice.",
             message.message_id,
         )
@@ -190,9 +168,6 @@ class Starter:
             "memory": {"S": self.state_machine},
         }
         if self.first_attempt is not None:
-            version = self.first_attempt.version
-            if beyond := too_large(message.execution_input_after(version)):
-                return Refusal(Reason.TOO_LARGE, beyond, message.message_id)
             self.first_attempt.check_time_left()
             row = self.first_attempt.begun(row)
         known = self._put(row, "attribute_not_exists(message_id)")
@@ -209,7 +184,7 @@ class Starter:
         is_complete = stage is not None and known["status"]["S"] == "COMPLETE"
         refusal = refusal_of(
             message,
-            Row.of(known),
+            known,
             now,
             memory=self.state_machine,
             names_remembered=self.names_remembered,
@@ -318,7 +293,7 @@ class Starter:
             answer = self.stepfunctions.start_execution(
                 stateMachineArn=self.state_machine,
                 name=message.execution_name,
-                input=message.execution_input_after(attempted),
+                input=execution_input(message.message_id, message.body, attempted),
             )
         except ClientError as error:
             code = error.response["Error"]["Code"]

@@ -119,8 +119,7 @@ def test_status_counts_what_waits_and_hides_it_from_nobody(shop: Stack) -> None:
         "version": shop.outputs["ActOnceVersion"],
         "strategy": None,
         "start_executions": None,
-        "executions": dict.fromkeys(("aborted", "at_work", "failed", "retrying"), count)
-        | {"letters": 0},
+        "executions": dict.fromkeys(("aborted", "at_work", "failed", "retrying"), count),
         "oldest_failed_seconds": None,
         "not_seen": {},
         "paused": None,

@@ -106,13 +106,17 @@ def test_a_group_keeps_its_order_and_stops_at_its_first_failure(
     ],
     ids=["two groups", "a standard queue"],
 )
-def test_what_has_no_order_does_not_wait(records: list[dict[str, Any]]) -> None:
+def test_deliveries_without_order_are_handled_side_by_side(
+    records: list[dict[str, Any]],
+) -> None:
     both = threading.Barrier(2, timeout=60)
-    assert failed_of(records, failing(seen=lambda _: both.wait()), Sqs()) == []
+    sqs = Sqs()
+    assert failed_of(records, failing(seen=lambda _: both.wait()), sqs) == []
+    assert sqs.calls == []
 
 
 @pytest.mark.parametrize("is_down", [False, True])
-def test_what_failed_comes_back_soon_by_one_call_for_the_batch(is_down: bool) -> None:
+def test_failed_deliveries_come_back_soon_by_one_call(is_down: bool) -> None:
     # Or by its visibility timeout, where that call fails too.
     sqs = Sqs(is_down=is_down)
     records = [record(0), record(1), record(2, ApproximateReceiveCount="4")]
@@ -120,15 +124,11 @@ def test_what_failed_comes_back_soon_by_one_call_for_the_batch(is_down: bool) ->
     assert sqs.calls == [{"handle-0": 4, "handle-2": 6}]
 
 
-@pytest.mark.parametrize(
-    ("what_fails", "order"), [("a line is written", [0, 1]), ("a thread is started", [1, 0])]
-)
 def test_nothing_is_at_work_when_a_batch_is_left_by_an_error(
-    what_fails: str, order: list[int], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begun, fails, is_left = threading.Event(), threading.Event(), threading.Event()
     at_work_then: list[bool] = []
-    start = threading.Thread.start
 
     def handle(delivery: Delivery) -> DeliveryResult:
         if delivery.sqs_message_id == "1":
@@ -138,40 +138,27 @@ def test_nothing_is_at_work_when_a_batch_is_left_by_an_error(
         return DONE
 
     def write_line(*_: Any, extra: dict[str, Any], **__: Any) -> None:
-        if what_fails == "a line is written" and extra["sqs_message_id"] == "0":
+        if extra["sqs_message_id"] == "0":
             begun.wait(60)
             fails.set()
             raise MemoryError
 
-    def start_thread(thread: threading.Thread) -> None:
-        if what_fails == "a thread is started" and thread.name == "delivery_1":
-            fails.set()
-            raise RuntimeError("can't start new thread")
-        start(thread)
-
-    event = {"Records": [record(number) for number in order]}
+    event = {"Records": [record(0), record(1)]}
     left_by_error = Batch(handle, Sqs(), "url")  # type: ignore[arg-type] # as far as it is called
     with monkeypatch.context() as once:
         once.setattr(batch.logger, "info", write_line)
-        once.setattr(threading.Thread, "start", start_thread)
-        with pytest.raises((MemoryError, RuntimeError)):
+        with pytest.raises(MemoryError):
             left_by_error.handle(event)
     is_left.set()
     assert at_work_then == [False]
     assert left_by_error.handle(event) == {"batchItemFailures": []}
 
 
-def test_a_batch_without_a_failure_makes_no_call() -> None:
-    sqs = Sqs()
-    assert failed_of([record(0)], failing(), sqs) == []
-    assert sqs.calls == []
-
-
 GROWTHS = st.sampled_from([START_BACKOFF_GROWTH, EFFECT_BACKOFF_GROWTH])
 
 
 @given(st.floats(0, 1), GROWTHS)
-def test_it_comes_back_after_seconds_then_later_each_time_and_at_last_a_quarter_of_an_hour(
+def test_redelivery_delays_grow_from_seconds_to_a_quarter_of_an_hour(
     chance: float, growth: float
 ) -> None:
     waits = [redelivery_delay(n, chance, growth) for n in range(1, 1000)]
@@ -183,17 +170,7 @@ def test_it_comes_back_after_seconds_then_later_each_time_and_at_last_a_quarter_
         assert all(waits[n] <= 0.1 * sum(waits[:n]) + 4.001 for n in range(4, 60))
 
 
-@pytest.mark.parametrize("growth", [START_BACKOFF_GROWTH, EFFECT_BACKOFF_GROWTH])
-def test_what_fails_again_waits_longer_by_the_growth_of_its_batch(growth: float) -> None:
-    sqs = Sqs()
-    failed = record(1, ApproximateReceiveCount="5")
-    Batch(failing(1), sqs, "url", growth=growth, chance=lambda: 1.0).handle({"Records": [failed]})  # type: ignore[arg-type]
-    assert sqs.calls == [{"handle-1": math.ceil(redelivery_delay(5, 1.0, growth))}]
-
-
-def test_a_group_that_had_too_little_time_comes_back_soon_however_often_it_waited_its_turn() -> (
-    None
-):
+def test_a_group_that_had_too_little_time_comes_back_soon() -> None:
     """Slow effects leave the last of ten for the tenth batch, which is nobody's failure."""
 
     def handle(delivery: Delivery) -> DeliveryResult:

@@ -1,7 +1,7 @@
 """What the functions tell on the event bus, of what, and that it fits."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -55,7 +55,7 @@ ENDS = {
 }
 
 
-def test_what_is_told_of_each_end_has_ids_and_reasons_alone(snapshot: Snapshot) -> None:
+def test_events_have_ids_and_reasons_alone(snapshot: Snapshot) -> None:
     """And of a source the id that SQS gave it, and nothing that a producer says."""
     lines = []
     for source in ("0b5b2bd1-5e2c-4f1a-9d57-0d1e6a1f4c11", "<!channel> all of you"):
@@ -66,7 +66,7 @@ def test_what_is_told_of_each_end_has_ids_and_reasons_alone(snapshot: Snapshot) 
     snapshot("events.txt", "".join(lines))
 
 
-def test_of_what_goes_well_nobody_is_told_and_no_client_is_made() -> None:
+def test_without_an_event_no_client_is_made() -> None:
     def connect() -> Bus:
         raise AssertionError
 
@@ -74,19 +74,15 @@ def test_of_what_goes_well_nobody_is_told_and_no_client_is_made() -> None:
     EventBus(connect, "shop").put([(delivery("{}"), end) for end in ends])
 
 
-@pytest.mark.parametrize(
-    "longest",
-    [
-        # In escapes, the longest of them.
-        lambda: Refusal(Reason.CONFLICT, "", "\x01" * MAX_MESSAGE_ID_BYTES),
-        # Of an attribute, of a body that was not read: nobody has looked at it.
-        lambda: Refusal(Reason.TOO_LARGE, "", "x" * 700_000),
-    ],
-    ids=["escapes", "unread"],
-)
-def test_a_batch_fits_into_one_call(longest: Callable[[], Refusal]) -> None:
+def test_a_batch_fits_into_one_call() -> None:
     bus = Bus()
-    EventBus(bus.connect, "s" * 128).put([(delivery("{}"), DeliveryResult(longest(), None))] * 10)
+    longest = [
+        Refusal(Reason.CONFLICT, "", "\x01" * MAX_MESSAGE_ID_BYTES),  # in escapes
+        # Of an attribute, of a body that was not read: nobody has looked at it.
+        Refusal(Reason.TOO_LARGE, "", "x" * 700_000),
+    ]
+    results = [(delivery("{}"), DeliveryResult(one, None)) for one in longest]
+    EventBus(bus.connect, "s" * 128).put(results * 5)
 
     (entries,) = bus.calls
     assert len(entries) == 10

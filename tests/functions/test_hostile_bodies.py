@@ -2,11 +2,8 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.support.limited_starter import (
     LARGEST_EVENT,
@@ -83,42 +80,3 @@ def test_no_batch_of_a_hostile_shape_takes_three_fifths_of_the_memory_or_half_of
     starter: LimitedStarter, name: str, size: int
 ) -> None:
     harmless(starter, [of_shape(name, size)] * min(9, LARGEST_EVENT // size))
-
-
-_MARKS = ["[", "]", "{", "}", "[]", "{}", '""', '"', "\\", ":", ",", " ", "\n", "true", "null"]
-_NUMBERS = ["0", "9" * 17, "9" * 300, "1e5", "1e999", "-0", "0.1", ".", "e", "+", "-"]
-_PARTS = ['"":', '{"":', '"a":0,', "[[[[[]]]]],"]
-_CHARACTERS = ["\\u0041", "\\ud800", "\x00", "\uffff", "é", "€", "\U0001f600", "x"]
-_UNITS = st.sampled_from(_MARKS + _NUMBERS + _PARTS + _CHARACTERS)
-_runs = st.lists(st.tuples(_UNITS, st.integers(1, 300_000)), min_size=1, max_size=5)
-
-
-def _text(runs: list[tuple[str, int]], size: int) -> str:
-    share = size // len(runs)
-    text = "".join(unit * min(times, share // len(unit.encode())) for unit, times in runs)
-    return text or "x"
-
-
-def _enclosed(text: str) -> str:
-    return f'{{"message_id":"m","a":[{text.rstrip(",")}]}}'
-
-
-@settings(
-    max_examples=1000,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(
-    runs=st.lists(_runs, min_size=1, max_size=9), size=st.integers(1, LARGEST), inside=st.booleans()
-)
-def test_no_shape_ends_the_starter_or_harms_its_neighbours(
-    starter: LimitedStarter, *, runs: list[Any], size: int, inside: bool
-) -> None:
-    size = min(size, LARGEST_EVENT // len(runs)) - 100
-    texts = [_text(one, max(size, 10)) for one in runs]
-    harmless(starter, [_enclosed(text) if inside else text for text in texts])
-
-
-def test_the_limit_ends_a_process_that_would_take_more() -> None:
-    with limited_starter(8 * 1024 * 1024) as starter, pytest.raises((EOFError, AssertionError)):
-        harmless(starter, [of_shape("arrays in arrays", STARTABLE)] * 9)

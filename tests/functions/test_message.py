@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 from hypothesis import example, given
-from hypothesis import strategies as st
 
 from actonce_core import strict_json
 from actonce_core.execution import MAX_INPUT_BYTES, execution_input, execution_name, unusable_id
 from actonce_core.message import Message, MessageReader, Refusal
 from actonce_core.reason import Reason
-from tests.support.deliveries import delivery, json_values, message_ids, text_attribute
+from tests.support.deliveries import delivery, message_ids, text_attribute
 from tests.support.snapshots import Snapshot
 
 
@@ -97,7 +96,7 @@ SENT: dict[str, Sent] = {
 }  # fmt: skip
 
 
-def test_what_is_read_of_each_delivery_is_as_reviewed(snapshot: Snapshot) -> None:
+def test_message_or_refusal_of_each_delivery(snapshot: Snapshot) -> None:
     lines = []
     for name, (source, body, of_delivery) in SENT.items():
         found = MessageReader(source).read(delivery(body, **of_delivery))
@@ -148,7 +147,6 @@ PICKED = "{practice: practice, patient: patient}"
     ("content_from", "change", "is_the_same"),
     [
         ("", {"retry": 2}, False),
-        (" ", {"retry": 2}, False),
         (PICKED, {"retry": 2}, True),
         (PICKED, {"patient": 2}, False),
         *((f"empty[{index}]", {"retry": 2}, True) for index in range(5)),
@@ -156,17 +154,15 @@ PICKED = "{practice: practice, patient: patient}"
         ("missing", {"retry": 2}, False),
         ("length(retry)", {"retry": 2}, False),
         ("contains(message_id, `1`)", {"retry": 2}, False),
-        ("to_number(huge)", {"retry": 2}, False),
         ("to_number(nan)", {"retry": 2}, False),
-        ("&retry", {"retry": 2}, False),
     ],
 )
-def test_only_what_content_from_names_counts_and_if_it_names_nothing_all(
+def test_content_from_chooses_what_is_compared(
     content_from: str, change: dict[str, Any], is_the_same: bool
 ) -> None:
     reader = MessageReader(content_from=content_from)
     body = {"message_id": "m", "practice": "a", "patient": 1, "retry": 1}
-    body |= {"huge": "1e999", "nan": "nan", "empty": [False, 0, "", [], {}]}
+    body |= {"nan": "nan", "empty": [False, 0, "", [], {}]}
     one, other = read(body, reader), read(body | change, reader)
     assert (one.fingerprint == other.fingerprint) is is_the_same
     # The execution gets the whole body all the same.
@@ -179,35 +175,25 @@ HALF_THERE = [
     ("{amount: amount}", {"Amount": 5}, {"Amount": 6000}),
     ("{amount: amount}", {"amount": None, "fee": 1}, {"amount": None, "fee": 2}),
     ("[amount]", {"Amount": 5}, {"Amount": 6000}),
-    ("{a: {b: order.amount}}", {"order": {"Amount": 5}}, {"order": {"Amount": 6000}}),
     ("{first: items[0].sku}", {"items": [], "n": 1}, {"items": [], "n": 2}),
     ("items[*].sku", {"items": [{"sku": 1}, {"SKU": 2}]}, {"items": [{"sku": 1}, {"SKU": 3}]}),
     ("items[].sku", {"items": [[{"SKU": 2}]]}, {"items": [[{"SKU": 3}]]}),
-    ("items.*.sku", {"items": {"a": {"SKU": 2}}}, {"items": {"a": {"SKU": 3}}}),
     ("items[1:]", {"items": [5]}, {"items": [6]}),
     ("items[?kind=='a'].n", {"items": [{"kind": "A", "n": 1}]}, {"items": [{"kind": "A", "n": 2}]}),
-    ("items[?kind!='b'].n", {"items": [{"n": None, "m": 1}]}, {"items": [{"n": None, "m": 2}]}),
-    ("sum(items[?n > `9`].n)", {"items": [{"n": 1}]}, {"items": [{"n": 2}]}),
     ("to_string(amount)", {"Amount": 5}, {"Amount": 6000}),
-    ("type(amount)", {"Amount": 5}, {"Amount": 6000}),
-    ("to_array(amount)", {"Amount": 5}, {"Amount": 6000}),
     ("not_null(amount, total)", {"Amount": 5}, {"Amount": 6000}),
     ("amount == total", {"Amount": 5}, {"Amount": 6000}),
     ("!amount", {"Amount": 5}, {"Amount": 6000}),
-    ("amount && total", {"Amount": 5}, {"Amount": 6000}),
     ("amount || total", {"Amount": 5}, {"Amount": 6000}),
     ("map(&sku, items)", {"items": [{"SKU": 2}]}, {"items": [{"SKU": 3}]}),
-    ("merge(@, {amount: amount}) | {amount: amount}", {"Amount": 5}, {"Amount": 6000}),
     # Half of what `||` would stand for is there.
     ("{amount: amount, day: day} || 'none'", {"amount": 5}, {"amount": 6000}),
     ("items[*].n || 'none'", {"items": [{"n": 5}, {}]}, {"items": [{"n": 6000}, {}]}),
-    ("{a: [amount, day] || 'none'}", {"amount": 5}, {"amount": 6000}),
-    ("to_string([amount, day]) || 'none'", {"amount": 5}, {"amount": 6000}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("expression", "body", "other"), HALF_THERE)
-def test_two_messages_are_never_the_same_by_what_both_lack(
+def test_messages_that_lack_a_part_are_compared_whole(
     expression: str, body: dict[str, Any], other: dict[str, Any]
 ) -> None:
     reader = MessageReader(content_from=expression)
@@ -221,24 +207,6 @@ def test_a_body_that_is_compared_whole_is_never_the_same_as_a_part(content_from:
     whole = read({"a": 1}, id_elsewhere)
     part = read({"payload": {"a": 1}}, id_elsewhere)
     assert whole.fingerprint != part.fingerprint
-
-
-@given(
-    st.lists(st.sampled_from(["amount", "day", "note"]), min_size=1, max_size=3, unique=True),
-    *[st.dictionaries(st.sampled_from(["amount", "day", "note"]), json_values)] * 2,
-)
-def test_picked_fields_are_the_same_only_where_each_is_there_and_equal(
-    picked: list[str], body: dict[str, Any], other: dict[str, Any]
-) -> None:
-    fields = ", ".join(f"{name}: {name}" for name in picked)
-    reader = MessageReader("sqs-message-id", f"{{{fields}}}")
-    is_the_same = read(body, reader).fingerprint == read(other, reader).fingerprint
-    are_there = all(one.get(name) is not None for one in (body, other) for name in picked)
-    if are_there:
-        parts = ([one[name] for name in picked] for one in (body, other))
-        assert is_the_same == (len(set(map(strict_json.canonical, parts))) == 1)
-    else:
-        assert is_the_same == (strict_json.canonical(body) == strict_json.canonical(other))
 
 
 def test_a_default_stands_for_what_is_missing() -> None:
@@ -255,17 +223,13 @@ def test_a_default_stands_for_what_is_missing() -> None:
     "expression",
     [
         "join('-', [tenant, to_string(number)])",
-        "to_string(number)",
         "to_string([tenant, number])",
-        "to_string({number: number})",
         "type(number)",
         "join('-', map(&to_string(number), [@]))",
-        "join('-', ['a', not_null(number, 'none')])",
         "join('-', items[*].id)",
-        "join('-', items[?id].id)",
     ],
 )
-@pytest.mark.parametrize("rest", [{}, {"number": None}, {"items": []}, {"items": [{}]}])
+@pytest.mark.parametrize("rest", [{}, {"number": None}, {"items": []}])
 def test_an_id_with_a_part_missing_is_no_id(expression: str, rest: dict[str, Any]) -> None:
     refusal = refuse({"tenant": "a", "request": 1} | rest, MessageReader(f"body:{expression}"))
     assert refusal.reason is Reason.NO_MESSAGE_ID
@@ -274,11 +238,9 @@ def test_an_id_with_a_part_missing_is_no_id(expression: str, rest: dict[str, Any
 # ------------------------------------------------------------------ the execution's input
 
 
-@pytest.mark.parametrize("character", ["x", "é", "€", "\U0001f600"])
-def test_255_kib_of_utf_8_are_taken_and_one_byte_more_is_not(character: str) -> None:
+def test_255_kib_of_utf_8_are_taken_and_one_byte_more_is_not() -> None:
     left = MAX_INPUT_BYTES - len(execution_input("m", '{"message_id": "m", "text": ""}').encode())
-    characters, rest = divmod(left, len(character.encode()))
-    text = character * characters + "x" * rest
+    text = "€" * (left // 3) + "x" * (left % 3)
 
     message = read(f'{{"message_id": "m", "text": "{text}"}}')
     assert len(message.execution_input.encode()) == MAX_INPUT_BYTES == 261_120
@@ -286,7 +248,7 @@ def test_255_kib_of_utf_8_are_taken_and_one_byte_more_is_not(character: str) -> 
     assert (refusal.reason, refusal.message_id) == (Reason.TOO_LARGE, "m")
 
 
-def test_what_can_never_be_started_is_not_parsed_and_named_by_an_id_that_is_elsewhere(
+def test_a_body_that_is_too_large_is_not_parsed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(strict_json, "parse", None)
@@ -320,25 +282,18 @@ SAFE_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 HASH_OF_A = "sha256-" + hashlib.sha256(b"a b").hexdigest()
 
 
-@pytest.mark.parametrize("message_id", ["a", "order-1_B", "-", "x" * 80, "sha256-"])
-def test_a_safe_id_is_the_execution_s_name(message_id: str) -> None:
-    assert execution_name(message_id) == message_id
-
-
 @given(message_ids)
-@example("\x00")
 @example("x" * 81)
 @example("a\n")
-@example("a.b")
 @example("٣")
 @example("sha256-" + "0" * 64)
-@example("é" * 2000)
 @example(HASH_OF_A)
-def test_every_text_has_a_name_that_step_functions_takes_and_shares_with_no_other(
+def test_every_id_has_an_execution_name_of_its_own(
     message_id: str,
 ) -> None:
     name = execution_name(message_id)
     assert SAFE_NAME.fullmatch(name)
+    assert execution_name("order-1_B") == "order-1_B"
     if name != message_id:
         assert name == f"sha256-{hashlib.sha256(message_id.encode()).hexdigest()}"
         assert execution_name(name) != name

@@ -13,7 +13,7 @@ from botocore.stub import Stubber
 from actonce_core.message import Message, MessageReader, Refusal
 from actonce_core.reason import Reason
 from actonce_core.result import Start
-from actonce_core.start import Row, refusal_of
+from actonce_core.start import refusal_of
 from tests.support.deliveries import delivery
 from tests.support.moto_aws import NOW, MotoAws
 
@@ -104,6 +104,7 @@ SAME = "a" * 64
 DAYS = timedelta(days=1)
 
 
+@pytest.mark.parametrize("seen", ["first_seen", "updated"])  # the latter of a lock
 @pytest.mark.parametrize(
     ("fingerprint", "memory", "age", "reason"),
     [
@@ -117,9 +118,11 @@ DAYS = timedelta(days=1)
     ],
 )
 def test_a_row_lets_through_what_its_name_can_answer_for(
-    fingerprint: str, memory: str, age: timedelta, reason: Reason | None
+    fingerprint: str, memory: str, age: timedelta, reason: Reason | None, seen: str
 ) -> None:
-    message, known = Message("m-1", "{}", SAME), Row(fingerprint, NOW, memory)
+    message = Message("m-1", "{}", SAME)
+    row = {"fingerprint": fingerprint, seen: "2026-01-31T09:30:00.000Z", "memory": memory}
+    known = {name: {"S": value} for name, value in row.items()}
     refusal = refusal_of(message, known, NOW + age, memory=OWN, names_remembered=25 * DAYS)
     assert (refusal and refusal.reason) == reason
     assert refusal is None or refusal.message_id == "m-1"

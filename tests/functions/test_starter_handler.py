@@ -95,20 +95,6 @@ def handle(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Handle:
     return handle_records
 
 
-@pytest.mark.parametrize("initialized_by", ["on-demand", None])
-def test_clients_are_built_while_lambda_initializes(
-    handle: Handle,  # noqa: ARG001 - its variables
-    monkeypatch: pytest.MonkeyPatch,
-    initialized_by: str | None,
-) -> None:
-    monkeypatch.delenv("AWS_LAMBDA_INITIALIZATION_TYPE", raising=False)
-    if initialized_by:
-        monkeypatch.setenv("AWS_LAMBDA_INITIALIZATION_TYPE", initialized_by)
-    monkeypatch.delitem(sys.modules, "starter")
-    starter: Any = importlib.import_module("starter")
-    assert starter._batch.cache_info().currsize == (initialized_by is not None)
-
-
 def record(number: int, body: Any, **more: Any) -> dict[str, Any]:
     return sqs_record(body, sqs_message_id=f"sqs-{number}", **more)
 
@@ -135,7 +121,7 @@ def lose_starts(monkeypatch: pytest.MonkeyPatch, of: str = "") -> None:
     register(monkeypatch, "before-call.stepfunctions.StartExecution", lose)
 
 
-def test_bad_records_are_refused_the_others_do_not_suffer_and_no_line_has_a_body(
+def test_each_record_is_started_or_refused_and_no_line_has_a_body(
     aws: MotoAws, handle: Handle
 ) -> None:
     bodies = [
@@ -158,19 +144,7 @@ def test_bad_records_are_refused_the_others_do_not_suffer_and_no_line_has_a_body
     assert "secret" not in handled.text
 
 
-def test_a_later_batch_of_the_same_environment_is_counted_anew(
-    aws: MotoAws, handle: Handle
-) -> None:
-    handle(record(0, GOOD))
-    aws.stepfunctions.stop_execution(executionArn=aws.execution_arn("good"))
-    handled = handle(record(1, GOOD), record(2, GOOD | {"secret": "changed"}), record(3, "{"))
-    assert handled.failed == []
-    refused = {"Refused conflict": 1, "Refused not_json": 1}
-    assert handled.counts == {"Suppressed": 1, "Refused": 2, **refused}
-    assert handled.ends == {"sqs-1": "suppressed", "sqs-2": "refused", "sqs-3": "refused"}
-
-
-def test_what_is_refused_is_told_by_one_call_and_a_bus_that_is_lost_changes_nothing(
+def test_refusals_are_put_on_the_bus_by_one_call_whose_failure_changes_nothing(
     aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called: list[Any] = []
@@ -189,7 +163,7 @@ def test_what_is_refused_is_told_by_one_call_and_a_bus_that_is_lost_changes_noth
     assert '"error":"ConnectionResetError"' in handled.text
 
 
-def test_what_could_not_be_started_comes_back_alone_and_soon(
+def test_only_the_delivery_that_failed_comes_back_and_soon(
     aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unlucky = {"message_id": "unlucky", "secret": 1}
@@ -214,7 +188,7 @@ def test_what_could_not_be_started_comes_back_alone_and_soon(
     assert changed[0]["QueueUrl"] == aws.requests_queue
 
 
-def test_how_old_the_oldest_is_that_failed_is_told_and_nothing_of_what_did_not(
+def test_the_age_of_the_oldest_failed_delivery_is_a_metric(
     handle: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def sent(number: int, message_id: str, seconds_ago: float) -> dict[str, Any]:
@@ -230,7 +204,7 @@ def test_how_old_the_oldest_is_that_failed_is_told_and_nothing_of_what_did_not(
     assert handle(sent(3, "unlucky-3", -30)).oldest_failed_age == 0
 
 
-def test_message_id_and_content_are_where_the_stack_s_parameters_say(
+def test_message_id_and_content_come_from_where_the_parameters_say(
     aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MESSAGE_ID_FROM", "body:id")
@@ -239,19 +213,10 @@ def test_message_id_and_content_are_where_the_stack_s_parameters_say(
     aws.stepfunctions.stop_execution(executionArn=aws.execution_arn("m-1"))
     again = handle(record(1, {"id": "m-1", "content": 1, "retry": 2}))
     assert again.ends == {"sqs-1": "suppressed"}
+    assert again.counts == {"Suppressed": 1}  # nothing of the batch before
 
 
-@pytest.mark.filterwarnings("ignore:No application metrics to publish")
-def test_parameters_that_cannot_be_understood_stop_the_function_and_lose_nothing(
-    aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MESSAGE_ID_FROM", "somewhere")
-    with pytest.raises(ValueError, match="MessageIdFrom 'somewhere'"):
-        handle(record(0, GOOD))
-    assert not aws.executions()
-
-
-def test_the_metrics_are_those_that_the_docs_tell(
+def test_metrics_are_those_of_the_docs(
     invoked: list[Any],  # noqa: ARG001 - first attempts, of which one performs
     handle: Handle,
     monkeypatch: pytest.MonkeyPatch,
@@ -265,24 +230,6 @@ def test_the_metrics_are_those_that_the_docs_tell(
     assert first.metrics | again.metrics == told_metrics()
 
 
-def test_what_it_starts_and_hands_on_carries_its_trace(
-    handle: Handle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Step Functions and SQS take it from the header, and before any other place."""
-    trace = "Root=1-6779e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
-    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "starter")
-    monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
-    carried: dict[str, str] = {}
-
-    def note(request: Any, event_name: str, **_: Any) -> None:
-        carried[event_name.rpartition(".")[2]] = request.headers["X-Amzn-Trace-Id"].decode()
-
-    for called in ("stepfunctions.StartExecution", "sqs.SendMessage"):
-        register(monkeypatch, f"before-send.{called}", note)
-    handle(record(0, GOOD), record(1, "no JSON"))
-    assert carried == {"StartExecution": trace, "SendMessage": trace}
-
-
 class RawAnswer:
     """What urllib3 would give."""
 
@@ -290,35 +237,17 @@ class RawAnswer:
         yield json.dumps({"__type": "ThrottlingException", "message": "Rate exceeded"}).encode()
 
 
-def throttle_starts(monkeypatch: pytest.MonkeyPatch, times: int) -> list[str]:
-    """Throttle the first calls of StartExecution; the names of all that were called."""
-    called: list[str] = []
-
-    def throttle(request: Any, **_: Any) -> AWSResponse | None:
-        called.append(json.loads(request.body)["name"])
-        is_throttled = len(called) <= times
-        return AWSResponse(request.url, 400, HTTPHeaders(), RawAnswer()) if is_throttled else None
-
-    register(monkeypatch, "before-send.stepfunctions.StartExecution", throttle)
-    return called
-
-
-def test_a_throttled_start_is_tried_again_in_the_same_invocation(
-    aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    called = throttle_starts(monkeypatch, 1)
-    assert handle(record(0, GOOD)).counts == {"Started": 1}
-    assert called == ["good"] * 2
-    assert aws.executions() == {"good": 1}
-
-
-def test_a_delivery_that_is_throttled_to_the_last_call_ends_before_the_function_s_time_out(
+def test_a_start_that_is_always_throttled_fails_before_the_function_s_time_out(
     handle: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Deliveries wait side by side, so a batch waits as long as one."""
     slept: list[float] = []
     monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=slept.append))
-    throttle_starts(monkeypatch, sys.maxsize)
+    register(
+        monkeypatch,
+        "before-send.stepfunctions.StartExecution",
+        lambda request, **_: AWSResponse(request.url, 400, HTTPHeaders(), RawAnswer()),
+    )
     assert handle(record(0, GOOD)).failed == ["sqs-0"]
     config: Any = importlib.import_module("starter").CLIENT_CONFIG
     slowest_answers = 4 * (config.connect_timeout + config.read_timeout)
@@ -349,7 +278,7 @@ def invoked(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return called
 
 
-def test_first_attempts_start_executions_for_trouble_only_and_the_log_tells_why(
+def test_first_attempts_start_executions_for_trouble_only_and_log_why(
     aws: MotoAws, invoked: list[Any], handle: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed: list[dict[str, Any]] = []
@@ -388,7 +317,7 @@ def test_first_attempts_start_executions_for_trouble_only_and_the_log_tells_why(
     assert "carried along" not in handled.text
 
 
-def test_after_a_rest_first_attempts_do_not_go_by_connections_that_may_have_died_meanwhile(
+def test_after_a_rest_first_attempts_use_new_connections(
     invoked: list[Any], handle: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A frozen sandbox does not see them end, and a call that fails so is not repeated."""
@@ -407,18 +336,8 @@ def test_after_a_rest_first_attempts_do_not_go_by_connections_that_may_have_died
     assert len(invoked) == 4
 
 
-def test_a_first_attempt_is_not_begun_that_the_starter_could_not_wait_for(
+def test_a_first_attempt_is_not_begun_without_time_for_the_function(
     aws: MotoAws, invoked: list[Any], handle: Handle
 ) -> None:
     assert handle(record(0, GOOD), milliseconds=20_000).failed == ["sqs-0"]
     assert (invoked, aws.fingerprint_row("good")) == ([], None)
-
-
-def test_a_group_s_order_outlives_an_attempt_that_did_not_perform(
-    invoked: list[Any], handle: Handle
-) -> None:
-    fifo = {"SequenceNumber": "1", "MessageGroupId": "g"}
-    in_group = [{"message_id": one} for one in ("good-1", "NotPerformed", "good-2")]
-    handled = handle(*(record(n, body, attributes=fifo) for n, body in enumerate(in_group)))
-    assert handled.failed == ["sqs-1", "sqs-2"]
-    assert [one[1]["message"]["message_id"] for one in invoked] == ["good-1", "NotPerformed"]

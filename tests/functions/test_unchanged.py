@@ -53,26 +53,11 @@ def what_the_effect_gets(execution_input: str) -> Any:
 
 
 @given(json_values, st.booleans())
-def test_the_effect_gets_the_text_that_was_sent_to_the_letter(value: Any, is_ascii: bool) -> None:
+def test_the_effect_gets_the_body_verbatim(value: Any, is_ascii: bool) -> None:
     text = json.dumps(value, ensure_ascii=is_ascii, indent=1)
     message = read(text)
     if isinstance(message, Message):
         assert what_the_effect_gets(message.execution_input) == text
-
-
-# ------------------------------------------------------------------ what is posted to queues
-
-
-@given(messages, st.text())
-def test_a_state_machine_s_dead_letter_has_no_character_that_sqs_rejects(
-    message: Message, cause: str
-) -> None:
-    cause = cause.encode("utf-8", "replace").decode()
-    execution_input = json.loads(message.execution_input)
-    letter = asl.letter_of(execution_input, cause)
-    # Control characters are escapes in any JSON.
-    assert TAKEN_BY_SQS.fullmatch(json.dumps(letter, ensure_ascii=False))
-    assert letter["message"] == execution_input
 
 
 def posted(text: str, cause: str = "", **of_delivery: Any) -> dict[str, Any]:
@@ -91,14 +76,12 @@ def posted(text: str, cause: str = "", **of_delivery: Any) -> dict[str, Any]:
 
 
 @given(messages, st.text())
-def test_a_consumer_s_dead_letter_has_none_either_and_is_whole(
-    message: Message, cause: str
-) -> None:
+def test_a_consumer_s_dead_letter_is_whole_and_sqs_takes_it(message: Message, cause: str) -> None:
     letter = posted(message.body, cause)
     assert what_the_effect_gets(json.dumps(letter["message"])) == message.body
 
 
-def test_one_that_sqs_would_find_too_large_goes_without_what_it_is_sent_anew_with() -> None:
+def test_a_dead_letter_too_large_for_sqs_goes_without_its_source() -> None:
     text = json.dumps({"a": "é" * 60_000}, ensure_ascii=False)
     letter = posted(text, message_attributes={"more": text_attribute("x" * 800_000)})
     assert letter["source"] is None
@@ -106,7 +89,7 @@ def test_one_that_sqs_would_find_too_large_goes_without_what_it_is_sent_anew_wit
 
 
 @given(st.text(), st.text(st.characters(exclude_categories=["Cs"])))
-def test_what_is_handed_on_has_none(body: str, attribute: str) -> None:
+def test_sqs_takes_the_attributes_of_each_refusal(body: str, attribute: str) -> None:
     refused = delivery(body, message_attributes={"a": text_attribute(attribute)})
     for source in ("body:message_id", "attribute:a"):
         refusal = MessageReader(source).read(refused)

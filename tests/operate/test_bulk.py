@@ -2,14 +2,11 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from actonce.messages.unstarted import Unstarted
-from actonce.operate import bulk
 from actonce.operate.bulk import Bulk
 from actonce.queues import scan
 from actonce.queues.scan import Queued
@@ -108,33 +105,3 @@ def test_ctrl_c_lets_what_is_begun_come_to_its_end_and_said_again_it_goes_on(
     again.run()
     assert sorted(act.bodies + again.bodies) == sorted(BODIES)
     assert left(moto_stack) == []
-
-
-def test_a_second_ctrl_c_leaves_nothing_at_work(
-    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Interrupted(ThreadPoolExecutor):
-        """The second one comes while the threads' end is waited for."""
-
-        def __exit__(self, *_: object) -> None:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(bulk, "ThreadPoolExecutor", Interrupted)
-    fill(moto_stack, 3)
-    begun, never = threading.Event(), threading.Event()
-
-    def slow(_: str) -> bool:
-        begun.set()
-        never.wait(0.2)
-        return True
-
-    def ctrl_c(_: Any) -> None:
-        assert begun.wait(30)
-        raise KeyboardInterrupt
-
-    act = Act(moto_stack)
-    act.goes = slow
-    with pytest.raises(KeyboardInterrupt):
-        act.run(ctrl_c)
-    assert act.bodies
-    assert left(moto_stack) == sorted({"body 0", "body 1", "body 2"} - set(act.bodies))

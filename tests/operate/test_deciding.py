@@ -21,6 +21,7 @@ from actonce.operate.decisions.results import DecisionOutcome, why_unsure
 from actonce.queues import scan
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, UsageError
+from actonce_core import transient
 from tests.support.moto_stack import VERSION_DEPLOYED
 from tests.support.queues import (
     dead,
@@ -78,6 +79,7 @@ def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scan, "READERS", 1)  # answers are given in order
+    monkeypatch.setattr(transient, "_LONGEST_PAUSE", 0.0)
     client = boto3.client("stepfunctions")
     moto_stack.aws._clients["stepfunctions"] = client
     deployed(moto_stack, moto_stack.outputs | VERSION_DEPLOYED)
@@ -121,7 +123,6 @@ def test_what_is_told_of_a_letter_has_no_token_which_is_as_good_as_the_decision(
     [
         ("resolve", "COMPLETE", "resolved", DecisionOutcome.ALREADY),
         ("resolve", "COMPLETE", "rejected", DecisionOutcome.SUPERSEDED),
-        ("reject", "COMPLETE", "performed", DecisionOutcome.SUPERSEDED),
         ("retry", "COMPLETE", "performed", DecisionOutcome.SUPERSEDED),
         ("reject", "COMPLETE", "dead_letter", DecisionOutcome.SUPERSEDED),
         ("retry", "IN_PROGRESS", None, DecisionOutcome.CONTINUED),
@@ -161,29 +162,19 @@ def test_what_its_row_says_is_read_consistently(lease: Stack) -> None:
     assert reads == [True, True]  # of the decision, and of whether its letter may go
 
 
-@pytest.mark.parametrize("is_bulk", [True, False])
-def test_the_letter_of_an_earlier_attempt_decides_nothing_and_goes(
-    lease: Stack, *, is_bulk: bool
-) -> None:
+def test_the_letter_of_an_earlier_attempt_decides_nothing_and_is_deleted(lease: Stack) -> None:
     shown = post(lease, "m-1", 0, reason="outcome_unknown")
-    those = letters(lease)
     dead(lease, "m-1", 1, reason="outcome_unknown")  # a colleague's retry ended so
-    if is_bulk:
-        (one,) = decide_on(lease, those, "perform").ended
-        end, said = DecisionOutcome(one.end), one.text
-    else:
-        answer = decide(lease, "m-1", "perform", "looked", shown[:8])
-        end, said = answer.end, answer.text
-    assert (end, "Look again" in said) == (DecisionOutcome.SUPERSEDED, True)
+    answer = decide(lease, "m-1", "perform", "looked", shown[:8])
+    assert (answer.end, "Look again" in answer.text) == (DecisionOutcome.SUPERSEDED, True)
     assert (row(lease, "m-1")["outcome"], sent_again(lease)) == ("dead_letter", 0)
     assert ids_left(lease) == ["m-1"]
 
 
-@pytest.mark.parametrize("decision", ["retry", "perform", "resolve", "reject"])
-def test_behind_a_lock_every_decision_names_its_letter(lease: Stack, decision: Decision) -> None:
+def test_behind_a_lock_every_decision_names_its_letter(lease: Stack) -> None:
     dead(lease, "m-1")
     with pytest.raises(UsageError, match="Look first"):
-        decide(lease, "m-1", decision, "x")
+        decide(lease, "m-1", "retry", "x")
     assert (ids_left(lease), row(lease, "m-1")["outcome"]) == (["m-1"], "dead_letter")
 
 

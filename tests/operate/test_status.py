@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,13 +12,12 @@ from botocore.stub import Stubber
 
 from actonce.cli import status as command
 from actonce.operate.pausing import EventSourceMapping
-from actonce.operate.status import MOST_COUNTED, MOST_LOOKED_UP, Count, Executions, Status, status
+from actonce.operate.status import MOST_LOOKED_UP, Count, Executions, Status, status
 from actonce.queues.depth import Depth, Pause
 from actonce.records import audit_summary
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.stack_files import version
 from actonce_core.records import timestamp
-from tests.support.histories import answered, history_of, posted
 from tests.support.moto_stack import Actonce
 from tests.support.snapshots import Snapshot
 from tests.support.stacks import ALARM_TOPIC, NOW, fed, with_executions, with_outputs
@@ -46,14 +44,11 @@ def execution(seconds: float, status: str = "RUNNING") -> dict[str, Any]:
         # What has a letter waits for a person, and not for the provider.
         ([1, 36, 40], 1, False, Count(1), Count(1), "person"),
         ([1, 2, 36], 2, False, Count(1), Count(0), "person"),  # one was refused at once
-        ([1, 36], 9, False, Count(0), Count(0), "person"),
-        ([1] + [36] * (MOST_COUNTED - 1), 9, True, Count(1), Count(990, more=True), "person"),
-        ([1] * MOST_COUNTED, 0, True, Count(MOST_COUNTED, more=True), Count(0, True), None),
-        # Letters beyond what is listed are of executions beyond it, and not of what is at work.
-        ([1] * 995 + [36] * 5, 9, True, Count(995), Count(0, more=True), "person"),
+        ([1, 36, 36], 1, True, Count(1), Count(1, more=True), "person"),
+        ([1, 1], 0, True, Count(2, more=True), Count(0, True), None),
     ],
 )
-def test_what_runs_is_at_work_or_waits_for_the_provider_or_for_a_person(
+def test_running_executions_are_at_work_or_wait_for_somebody(
     stack: Stack,
     ages: list[float],
     letters: int,
@@ -74,123 +69,39 @@ def test_what_runs_is_at_work_or_waits_for_the_provider_or_for_a_person(
     assert (found.waits_for, found.waiting_for_decision) == (waits_for, letters)
 
 
-DESCRIBED: dict[str, Any] = {
-    "executionArn": "a", "stateMachineArn": "m", "status": "FAILED", "startDate": NOW,
-}  # fmt: skip
-
-
-def answering(
-    stack: Stack,
-    *pages: list[dict[str, Any]],
-    errors: Sequence[str | None] = (),
-    timed_out: Sequence[dict[str, Any]] = (),
-) -> Stubber:
-    """Lists what runs, was aborted, failed and timed out: these, and then nothing."""
-    answers = Stubber(stack.stepfunctions)
-    for page in [*pages, [], [], []][:3]:
-        answers.add_response("list_executions", {"executions": page})
-    for error in errors:
-        if error is None:
-            answers.add_client_error("describe_execution", "AccessDenied")
-        else:
-            answers.add_response("describe_execution", DESCRIBED | {"error": error})
-    answers.add_response("list_executions", {"executions": timed_out})
-    return answers
-
-
-def test_an_aborted_execution_waits_for_a_person_for_as_long_as_it_can_be_continued(
-    stack: Stack,
-) -> None:
+def test_an_aborted_execution_waits_for_a_person_while_it_can_be_continued(stack: Stack) -> None:
     aborted = [execution(86_400 * days, "ABORTED") for days in (1, 13.9, 14.1, 40)]
-    with answering(stack, [], aborted):
+    with Stubber(stack.stepfunctions) as answers:
+        for page in ([], aborted, [], []):
+            answers.add_response("list_executions", {"executions": page})
         found = status(stack, NOW)
     assert found.executions is not None
     assert (found.executions.aborted, found.waits_for) == (Count(2), "person")
-
-
-LETTER_POSTED = [posted(), ("ExecutionAborted", {})]
-
-
-@pytest.mark.parametrize(
-    ("days", "events", "waiting"),
-    [
-        (1, LETTER_POSTED, 1),
-        (1, [posted(), *answered("retry"), ("ExecutionAborted", {})], 2),
-        (1, [("ExecutionAborted", {})], 2),
-        (13, LETTER_POSTED, 1),
-        # SQS has dropped it since.
-        (15, LETTER_POSTED, 2),
-        (1, None, 2),  # its history may not be read
-    ],
-)
-@pytest.mark.parametrize("how", ["aborted", "failed", "timed out"])
-def test_the_letter_of_what_ended_undecided_does_not_wait_for_a_decision(
-    stack: Stack, how: str, days: int, events: list[Any] | None, waiting: int
-) -> None:
-    for _ in range(2):
-        stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="{}")
-    old = [execution(3_600), execution(3_600)]
-    stopped = [execution(60, how.upper().replace(" ", "_")) | {"name": "m-1"}]
-    answers = {
-        "aborted": lambda: answering(stack, old, stopped),
-        "failed": lambda: answering(stack, old, [], stopped, errors=["States.Timeout"]),
-        "timed out": lambda: answering(stack, old, timed_out=stopped),
-    }[how]()
-    if how == "timed out":
-        answers.add_response("describe_execution", DESCRIBED | {"status": "TIMED_OUT"})
-    if events is None:
-        answers.add_client_error("get_execution_history", "AccessDenied")
-    else:
-        history = history_of(*events, start=NOW - timedelta(days=days))
-        answers.add_response("get_execution_history", {"events": history})
-    with answers:
-        found = status(stack, NOW)
-    assert found.executions is not None, found.not_seen
-    told = found.executions
-    assert found.waiting_for_decision == waiting
-    assert (told.aborted.count + told.failed.count, told.retrying.count) == (1, 2 - waiting)
-    assert found.waits_for == "person"
-
-
-@pytest.mark.parametrize(
-    ("aborted", "running", "waiting"),
-    [
-        (MOST_LOOKED_UP + 2, 0, 0),
-        (MOST_LOOKED_UP + 2, 1, 1),
-        # Of what was not looked at nobody knows whether it has a letter.
-        (MOST_LOOKED_UP + 2, 2, 2),
-        (MOST_LOOKED_UP, 0, 2),
-    ],
-)
-def test_letters_for_which_nothing_runs_are_of_those_aborted_that_were_not_looked_at(
-    stack: Stack, aborted: int, running: int, waiting: int
-) -> None:
-    for _ in range(MOST_LOOKED_UP + 2):
-        stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="{}")
-    stopped = [execution(60, "ABORTED")] * aborted
-    history = history_of(*LETTER_POSTED, start=NOW - timedelta(days=1))
-    with answering(stack, [execution(3_600)] * running, stopped) as answers:
-        for _ in range(MOST_LOOKED_UP):
-            answers.add_response("get_execution_history", {"events": history})
-        found = status(stack, NOW)
-    assert (found.not_seen, found.waiting_for_decision) == ({}, waiting)
 
 
 @pytest.mark.parametrize(
     ("errors", "more", "failed", "waits_for"),
     [
         (["RejectedByOperator", "States.Timeout"], False, Count(1), "person"),
-        (["RejectedByOperator"], False, Count(0), None),
         (["RejectedByOperator"] * MOST_LOOKED_UP, True, Count(0, more=True), None),
         ([None], False, Count(0, more=True), None),  # it may not be read
     ],
 )
-def test_what_failed_before_anybody_had_decided_waits_for_a_person(
+def test_an_execution_that_failed_undecided_waits_for_a_person(
     stack: Stack, errors: list[str | None], more: bool, failed: Count, waits_for: str | None
 ) -> None:
     names = [f"m-{number}" for number in range(len(errors) + more)]
     listed = [execution(86_400, "FAILED") | {"name": name} for name in names]
-    with answering(stack, [], [], listed, errors=errors):
+    described = {"executionArn": "a", "stateMachineArn": "m", "status": "FAILED", "startDate": NOW}
+    with Stubber(stack.stepfunctions) as answers:
+        for page in ([], [], listed):
+            answers.add_response("list_executions", {"executions": page})
+        for error in errors:
+            if error is None:
+                answers.add_client_error("describe_execution", "AccessDenied")
+            else:
+                answers.add_response("describe_execution", described | {"error": error})
+        answers.add_response("list_executions", {"executions": []})
         found = status(stack, NOW)
     assert found.executions is not None
     assert (found.executions.failed, found.waits_for) == (failed, waits_for)
@@ -207,48 +118,37 @@ SUMMARY = {
 }
 
 
-def test_the_last_audit_is_the_nights_or_the_one_at_hand_if_it_is_of_this_stack(
+def test_the_last_audit_is_the_one_at_hand_if_it_is_of_this_stack(
     stack: Stack, tmp_path: Path
 ) -> None:
     created = stack.created_at()
     now = created + timedelta(hours=3)
+
+    def audited(**summary: Any) -> Status:
+        (tmp_path / "summary.json").write_text(json.dumps(SUMMARY | summary))
+        return status(stack, now, tmp_path)
+
+    assert status(stack, now).audited is None
+    after, before = (timestamp(created + timedelta(hours=hours)) for hours in (1, -1))
+    found = audited(generated_at=after, alarms=[]).audited
+    expected = SUMMARY | {"generated_at": after, "severity": "clean", "age_seconds": 7200}
+    assert found == expected | {"place": f"{tmp_path}/"}
+    assert (audited(generated_at=after, exit_status=1).audited or {})["severity"] == "alarms"
     s3 = stack.aws.client("s3")
-    s3.create_bucket(Bucket="audit-bucket")
-    audited = with_outputs(stack, AuditBucketName="audit-bucket")
-
-    def audits(told: dict[str, Any], own: Path | None = None) -> Status:
-        text = json.dumps(told)
-        if own is not None:
-            (own / "summary.json").write_text(text)
-        else:
-            s3.put_object(Bucket="audit-bucket", Key="audit/summary.json", Body=text)
-        return status(audited, now, own)
-
-    assert status(audited, now).audited is None
-    told = SUMMARY | {"generated_at": timestamp(created + timedelta(hours=1))}
-    expected = told | {"severity": "clean", "age_seconds": 7200}
-    found = audits(told | {"alarms": []}).audited
-    assert found == expected | {"place": "s3://audit-bucket/audit/"}
-    alarmed = told | {"exit_status": 1}
-    own = audits(alarmed, tmp_path).audited or {}
-    assert (own["severity"], own["place"]) == ("alarms", f"{tmp_path}/")
-
-    for where in (None, tmp_path):
-        before = audits(told | {"generated_at": timestamp(created - timedelta(days=1))}, where)
-        assert before.audited is None
-        assert "another stack's" in before.not_seen["last_audit"]
-    for undated in ({}, {"generated_at": "yesterday"}):
-        assert "does not say when" in audits(undated).not_seen["last_audit"]
-    s3.put_object(Bucket="audit-bucket", Key="audit/summary.json", Body=b"{")
-    assert "is no JSON" in status(audited, now).not_seen["last_audit"]
+    s3.create_bucket(Bucket="audit")
+    text = (tmp_path / "summary.json").read_text()
+    s3.put_object(Bucket="audit", Key="audit/summary.json", Body=text)
+    night = status(with_outputs(stack, AuditBucketName="audit"), now).audited
+    assert (night or {})["place"] == "s3://audit/audit/"
+    assert "another stack's" in audited(generated_at=before).not_seen["last_audit"]
+    assert "does not say when" in audited(generated_at="yesterday").not_seen["last_audit"]
 
 
-def test_an_audit_of_what_ran_before_is_not_the_last_one(
+def test_an_audit_of_a_demo_before_is_not_the_last_one(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("ACTONCE_DIR", str(tmp_path))
     embedded = Stack(Aws("http://127.0.0.1:9"), "actonce", {})
-    assert audit_summary.of_demo(embedded) is None
     results = tmp_path / "records" / "audit"
     results.mkdir(parents=True)
     summary, state = results / "summary.json", tmp_path / "embedded.json"
@@ -290,10 +190,13 @@ SHOWN = {
     "paused": replace(FOUND, event_source_mappings=(OFF,), pause=PAUSED),
     "stopped, and nobody paused it": replace(FOUND, event_source_mappings=(OFF,)),
     "paused, and fed all the same": replace(FOUND, pause=PAUSED),
+    "executions on trouble only": replace(
+        FOUND, strategy="step-functions", start_executions="on-trouble"
+    ),
 }
 
 
-def test_what_is_shown_and_warned_of_is_as_reviewed(
+def test_status_as_it_is_shown(
     stack: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
     lines = []
@@ -305,7 +208,7 @@ def test_what_is_shown_and_warned_of_is_as_reviewed(
     snapshot("status.txt", "".join(lines))
 
 
-def test_another_stack_s_alarms_are_not_its_own_whatever_their_topic_begins_with(
+def test_only_alarms_on_the_stack_s_own_topic_count(
     stack: Stack,
 ) -> None:
     cloudwatch = stack.aws.client("cloudwatch")
@@ -320,13 +223,3 @@ def test_another_stack_s_alarms_are_not_its_own_whatever_their_topic_begins_with
     found = status(stack, NOW).alarms
     assert found is not None
     assert [alarm.name for alarm in found] == ["own"]
-
-
-def test_it_says_that_executions_are_started_on_trouble_only(
-    stack: Stack, actonce: Actonce
-) -> None:
-    stack = with_outputs(stack, Strategy="step-functions", StartExecutions="on-trouble")
-    told = status(stack, NOW)
-    assert told.strategy_label == "step-functions, executions on trouble only"
-    assert told.as_json()["start_executions"] == "on-trouble"
-    assert str(told.strategy_label) in actonce("status", stack=stack).out

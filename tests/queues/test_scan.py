@@ -102,26 +102,13 @@ def test_an_early_end_gives_everything_back(moto_stack: Stack) -> None:
     assert len(left(moto_stack)) == 15
 
 
-def test_what_another_reader_holds_is_waited_for_and_then_counted(moto_stack: Stack) -> None:
-    fill(moto_stack, 4)
-    hold(moto_stack, moto_stack.unstarted_queue, 2, seconds=2)
-    hold(moto_stack, moto_stack.unstarted_queue, 1)
-    with reader(moto_stack, wait_for_others=3) as queue:
-        assert (len(list(queue.messages())), queue.in_flight_elsewhere) == (3, 1)
-
-
-def test_what_a_dead_reader_of_a_long_queue_held_is_waited_for_until_it_comes_back(
+def test_what_another_reader_holds_is_waited_for_and_then_counted(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids = fill(moto_stack, 60)
-    monkeypatch.setattr(scan, "_READ_PER_SECOND", 1)  # of 60 messages as of 3,000
-    held_for = scan.hold_for(60)
+    fill(moto_stack, 4)
     url = moto_stack.unstarted_queue
-    handles = [
-        message.receipt_handle
-        for _ in range(6)
-        for message in scan.receive(moto_stack.sqs, url, 600)
-    ]
+    held = [one.receipt_handle for one in scan.receive(moto_stack.sqs, url, 600, most=2)]
+    hold(moto_stack, url, 1)
 
     class Clock:
         now = 0.0
@@ -130,15 +117,13 @@ def test_what_a_dead_reader_of_a_long_queue_held_is_waited_for_until_it_comes_ba
             return self.now
 
         def sleep(self, _: float) -> None:
-            self.now += 5
-            if self.now == held_for:
-                give_back(moto_stack.sqs, url, handles)
+            self.now += 1
+            if self.now == 2:
+                give_back(moto_stack.sqs, url, held)
 
     monkeypatch.setattr(scan, "time", Clock())
-    assert scan.counts(moto_stack.sqs, url) == (0, 60)
-    with reader(moto_stack) as queue:
-        read = {message.sqs_message_id for message in queue.messages()}
-        assert (read, queue.in_flight_elsewhere) == (ids, 0)
+    with reader(moto_stack, wait_for_others=3) as queue:
+        assert (len(list(queue.messages())), queue.in_flight_elsewhere) == (3, 1)
 
 
 def test_who_reads_so_slowly_that_the_first_come_back_reads_the_last_too(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actonce.queues.sending import Accepted, Line
@@ -112,6 +112,7 @@ def test_a_run_goes_on_from_what_earlier_ones_confirmed_of_that_content_and_queu
         resumed(tmp_path, b"\n" * 10)
 
 
+@settings(max_examples=30)
 @given(cut=st.integers(0), batches=st.sampled_from([[(1, 2, 3, 4)], [(1,), (2, 3), (4,)]]))
 def test_what_a_crash_cut_off_is_not_confirmed_and_can_be_confirmed_again(
     tmp_path_factory: pytest.TempPathFactory, cut: int, batches: list[tuple[int, ...]]
@@ -134,8 +135,8 @@ def test_what_a_crash_cut_off_is_not_confirmed_and_can_be_confirmed_again(
 
 @pytest.mark.parametrize(
     "spoiled",
-    [b"\0" * 150, b"7", b'{"line": 11}', b'{"line": 0}', b'{"line": true}', b'{"file": "a"}'],
-    ids=["zeroes after a power cut", "no object", "too far", "too low", "no number", "no line"],
+    [b"\0" * 150, b"7", b'{"line": 11}', b'{"line": true}', b'{"file": "a"}'],
+    ids=["zeroes after a power cut", "no object", "too far", "no number", "no line"],
 )
 def test_a_damaged_record_is_neither_passed_over_nor_believed(
     tmp_path: Path, spoiled: bytes

@@ -45,7 +45,14 @@ class ByTaskToken:
         self._closed: set[str] = set()
 
     def answer(self, letter: DeadLetter) -> Answer:
-        """See `Decider`."""
+        """Decide on a message by this very letter, and only if it waits. Deletes nothing.
+
+        Made twice it changes nothing; may be called in threads.
+
+        Raises:
+            Failed: it cannot be done.
+            ClientError: AWS could not be asked; as of other errors, see `why_unsure`.
+        """
         refusal = self._why_not(letter.reason, letter.cause)
         if refusal is None and self._send(letter.task_token):
             return self._accepted()
@@ -62,7 +69,11 @@ class ByTaskToken:
         )
 
     def retry_without_letter(self, name: str, in_flight_elsewhere: int) -> Answer:
-        """See `Decider`."""
+        """Retry a message by its id or its execution's name: it has ended, or has no letter.
+
+        Raises:
+            Failed, ClientError: as `answer`.
+        """
         execution = history.find_execution_of(self._stack, name)
         if execution is None:
             raise Failed(
@@ -74,12 +85,6 @@ class ByTaskToken:
             return self._ended(execution, waits, history.last_state(events))
         if not waits or waits[-1].over:
             return self._decided_before(waits)
-        failure = waits[-1].failure
-        refusal = self._why_not(str(failure.get("reason")), str(failure.get("cause")))
-        if refusal is not None:
-            return Answer(DecisionOutcome.NOT_DECIDED, refusal)
-        if self._send(waits[-1].task_token):  # which AWS's history has
-            return self._accepted()
         if in_flight_elsewhere:
             raise Failed(
                 "It waits for a decision, but its dead letter was not found just now. Give the "
@@ -91,7 +96,13 @@ class ByTaskToken:
         )
 
     def is_closed(self, letter: DeadLetter) -> bool:
-        """See `Decider`. A heartbeat tells, and changes nothing: the task has no time for one."""
+        """Whether nothing waits for this very letter; a history may lag behind, and is not asked.
+
+        A heartbeat tells, and changes nothing: the task has no time for one.
+
+        Raises:
+            ClientError: that cannot be told.
+        """
         token = letter.task_token
         if token is None or token in self._closed:
             return token is not None
@@ -209,14 +220,7 @@ def _output(stack: Stack, decision: Decision, note: str) -> dict[str, Any]:
 
 
 def _deployed_version(stack: Stack) -> dict[str, Any]:
-    """The effect's function that is deployed now, for an execution to go on with.
-
-    Read anew, since a console may have found its stack hours ago.
-
-    Returns:
-        `perform` and `find`, what to invoke, the latter empty where nothing looks up; `timeout` and
-        `margin` in seconds, which a straggler of that function is awaited for. All of them are of
-        one deployment.
+    """The effect's function that is deployed now, as an execution's `version`; read anew.
 
     Raises:
         Failed: a deployment is under way, or has got stuck. What a stack tells until it has ended

@@ -23,7 +23,6 @@ from actonce.operate.decisions.in_lock_row import InLockRow
 from actonce.operate.decisions.results import (
     ANOTHER_SINCE,
     Answer,
-    Decider,
     DecisionOutcome,
     DecisionUnconfirmed,
     why_unsure,
@@ -31,6 +30,8 @@ from actonce.operate.decisions.results import (
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, UsageError
+
+Decider = ByTaskToken | InLockRow
 
 
 def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:

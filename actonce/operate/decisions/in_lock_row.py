@@ -32,7 +32,7 @@ class InLockRow:
         self._note = note
 
     def answer(self, letter: DeadLetter) -> Answer:
-        """See `Decider`."""
+        """See `ByTaskToken.answer`."""
         refusal = self._refusal(letter)
         if refusal is not None:
             return Answer(DecisionOutcome.NOT_DECIDED, refusal)
@@ -57,11 +57,11 @@ class InLockRow:
         )
 
     def retry_without_letter(self, name: str, in_flight_elsewhere: int) -> Answer:
-        """See `Decider`. Only the letter has the message, so nothing can be done."""
+        """Only the letter has the message, so nothing can be done."""
         raise Failed(f"{describe_missing_letter(name, in_flight_elsewhere)}.")
 
     def is_closed(self, letter: DeadLetter) -> bool:
-        """See `Decider`. Until the row is complete, the attempt that posted may complete it."""
+        """See `ByTaskToken`. Until the row is complete, the attempt that posted may complete it."""
         row = self._row(letter.message_id)
         if row is None:
             return False

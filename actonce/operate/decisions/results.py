@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from botocore.exceptions import ClientError
 
-from actonce.messages.dead_letters import DeadLetter
 from actonce.stack.aws_errors import may_be_done
 from actonce.terminal.errors import Failed
 
@@ -71,37 +69,3 @@ class Answer:
     def decided(self) -> bool:
         """This decision was accepted, just now."""
         return self.end is DecisionOutcome.DECIDED
-
-
-class Decider(Protocol):
-    """Makes one decision, of any number of messages; may be called in threads."""
-
-    def answer(self, letter: DeadLetter) -> Answer:
-        """Decide on a message by this very letter, and only if it waits. Deletes nothing.
-
-        Made twice it changes nothing.
-
-        Raises:
-            Failed: it cannot be done.
-            ClientError: AWS could not be asked; as of other errors, see `why_unsure`.
-        """
-
-    def retry_without_letter(self, name: str, in_flight_elsewhere: int) -> Answer:
-        """Retry a message whose letter was not read, or whose execution has ended.
-
-        Args:
-            name: the message's id, or its execution's name.
-            in_flight_elsewhere: how many letters another reader held.
-
-        Raises:
-            Failed, ClientError: as `answer`.
-        """
-
-    def is_closed(self, letter: DeadLetter) -> bool:
-        """Whether nothing waits for this very letter, by its own token, or its attempt's row.
-
-        What else is known of its message does not count: a history may lag behind.
-
-        Raises:
-            ClientError: that cannot be told.
-        """

@@ -58,7 +58,7 @@ def executions_between(
         state_machine: its ARN.
         between: the beginning of the period, and its end, exclusive.
         retry_for: seconds after which the throttling of one call is raised.
-        status: only those that have it now; None: all.
+        status: only those that have it now.
     """
     since, until = between
     arguments: dict[str, Any] = {"stateMachineArn": state_machine, "maxResults": 1000}
@@ -104,11 +104,8 @@ def read_histories(
 ) -> Iterator[ExecutionRecords]:
     """Read executions' histories, some side by side, in no particular order.
 
-    Args:
-        stepfunctions: the client.
-        executions: whose histories.
-        records: makes records from an execution's name and its history.
-        retry_for: seconds after which the throttling of one history is raised.
+    `records` makes records from an execution's name and its history; after `retry_for` seconds the
+    throttling of one history is raised.
     """
 
     def read(execution: ExecutionSummary) -> ExecutionRecords:

@@ -22,11 +22,10 @@ from actonce_core.locking.locks import Lease, act_once
 from actonce_core.locking.processing_table import (
     Attempt,
     Completed,
-    DifferentContent,
+    ConflictingContent,
     JsonObject,
-    OtherMemory,
+    KnownElsewhere,
     Outcome,
-    StillInProgress,
 )
 from actonce_core.message import Message, MessageReader, Refusal, conflict
 from actonce_core.reason import DeadLetterReason, Reason
@@ -68,18 +67,17 @@ class Consumer:
         if isinstance(message, Refusal):
             self.unstarted.send_to_unstarted(delivery, message)
             return DeliveryResult(message, None)
-        got = self.lease.acquire_processing_lock(
-            message.message_id, self.lock_timeout, fingerprint=message.fingerprint
-        )
-        if isinstance(got, Attempt):
-            return DeliveryResult(Start.STARTED, message, self._act(delivery, message, got))
-        if isinstance(got, Completed):
-            return DeliveryResult(Start.SUPPRESSED, message)
-        if isinstance(got, DifferentContent | OtherMemory):
-            refusal = _refusal(message, got)
+        try:
+            got = self.lease.acquire_processing_lock(
+                message.message_id, self.lock_timeout, fingerprint=message.fingerprint
+            )
+        except (ConflictingContent, KnownElsewhere) as error:
+            refusal = _refusal(message, error)
             self.unstarted.send_to_unstarted(delivery, refusal)
             return DeliveryResult(refusal, message)
-        raise StillInProgress(f"message {message.message_id} is held by another attempt")
+        if isinstance(got, Completed):
+            return DeliveryResult(Start.SUPPRESSED, message)
+        return DeliveryResult(Start.STARTED, message, self._act(delivery, message, got))
 
     def _act(self, delivery: Delivery, message: Message, attempt: Attempt) -> JsonObject | None:
         """Act once, or post and return a dead letter, which completes the message as well."""
@@ -127,10 +125,10 @@ class Consumer:
         return found
 
 
-def _refusal(message: Message, got: DifferentContent | OtherMemory) -> Refusal:
-    if isinstance(got, DifferentContent):
-        return conflict(message, got.fingerprint)
-    by = "ledger of an earlier release" if got.memory == "ledger" else "state machine"
+def _refusal(message: Message, why: ConflictingContent | KnownElsewhere) -> Refusal:
+    if isinstance(why, ConflictingContent):
+        return conflict(message, why.fingerprint)
+    by = "ledger of an earlier release" if why.memory == "ledger" else "state machine"
     return Refusal(
         Reason.OTHER_MEMORY,
         f"The message was taken by a {by}, and only that can tell what became of it: acting on it "

@@ -20,21 +20,12 @@ from actonce_core.effect import NotPerformed
 from actonce_core.locking.locks import Lease, act_once
 from actonce_core.locking.processing_table import (
     Completed,
-    DifferentContent,
-    InProgress,
+    ConflictingContent,
     JsonObject,
-    OtherMemory,
-    StillInProgress,
+    KnownElsewhere,
 )
 
-
-class ConflictingContent(Exception):
-    """The message id was first seen with other content. Nothing was done."""
-
-
-class KnownElsewhere(Exception):
-    """Another memory took the message and alone knows what became of it. Nothing was done."""
-
+__all__ = ["ConflictingContent", "KnownElsewhere", "idempotent"]
 
 Handler = Callable[[Any], JsonObject]
 
@@ -75,12 +66,6 @@ def idempotent(
             got = lease.acquire_processing_lock(key, lock_timeout, fingerprint=print_of)
             if isinstance(got, Completed):
                 return got.effect or {}
-            if isinstance(got, DifferentContent):
-                raise ConflictingContent(f"message {key} was first seen with another content")
-            if isinstance(got, OtherMemory):
-                raise KnownElsewhere(f"message {key} was taken by another way than this one")
-            if isinstance(got, InProgress):
-                raise StillInProgress(f"message {key} is held by another attempt")
             look_up = None if find is None else functools.partial(find, message)
             try:
                 return act_once(lease, got, lambda _: handler(message), look_up)

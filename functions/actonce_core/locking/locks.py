@@ -35,17 +35,16 @@ from actonce_core.locking.processing_table import (
     IS_AS_SEEN,
     IS_FREE,
     IS_HELD,
-    Acquired,
     Attempt,
     Completed,
-    DifferentContent,
-    InProgress,
+    ConflictingContent,
     JsonObject,
+    KnownElsewhere,
     LockLost,
-    OtherMemory,
     Outcome,
     ProcessingTable,
     Row,
+    StillInProgress,
 )
 from actonce_core.records import timestamp
 
@@ -57,14 +56,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A machine's clocks and ids.
-
-    Attributes:
-        clock: the wall clock, which differs between machines.
-        monotonic: seconds, for durations on this machine.
-        sleep: waits for seconds.
-        new_id: a unique id.
-    """
+    """A machine's clocks and ids; `clock` is the wall clock, which differs between machines."""
 
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     monotonic: Callable[[], float] = time.monotonic
@@ -126,7 +118,6 @@ class Lease:
     are assumed to run at the same speed.
 
     Args:
-        dynamodb: a client.
         table_name: of the table that `processing_table` describes.
         straggler_seconds: how long something that an effect calls may act after its caller's end.
         host: its wall clock is only written, never compared.
@@ -152,16 +143,12 @@ class Lease:
 
     def acquire_processing_lock(
         self, message_id: str, lock_timeout: float, *, fingerprint: str
-    ) -> Acquired:
-        """Try to acquire the message.
-
-        Args:
-            message_id: the producer's.
-            lock_timeout: seconds after which others may take over from a silent holder.
-            fingerprint: of the content; if the id was first seen with another one, the result is
-                `DifferentContent`, whatever state the message is in.
+    ) -> Attempt | Completed:
+        """Try to acquire the message; after `lock_timeout` seconds of silence others may take over.
 
         Raises:
+            ConflictingContent, KnownElsewhere: whatever state the message is in.
+            StillInProgress: another attempt may hold it.
             ClientError: DynamoDB failed; the message may or may not be held.
         """
         bid: JsonObject = {
@@ -174,15 +161,19 @@ class Lease:
         straggler_seconds = 0.0
         began = self.host.monotonic()
         is_held, row = self._take(message_id, IS_FREE, IN_PROGRESS_VALUE, bid)
-        if not is_held and isinstance(self._not_acquired(row, fingerprint), InProgress):
+        if not is_held:
+            if done := self._completed(message_id, row, fingerprint):
+                return done
             self._outwait(row)
             straggler_seconds = self._straggler_seconds
             bid |= {"outcome_unknown": {"BOOL": True}}
             as_seen = {**IN_PROGRESS_VALUE, ":seen": row["version"]}
             began = self.host.monotonic()
             is_held, row = self._take(message_id, IS_AS_SEEN, as_seen, bid)
-        if not is_held:
-            return self._not_acquired(row, fingerprint)
+            if not is_held:
+                if done := self._completed(message_id, row, fingerprint):
+                    return done
+                raise StillInProgress(f"message {message_id} is held by another attempt")
         return Attempt(
             message_id,
             bid["attempt_id"]["S"],
@@ -211,10 +202,7 @@ class Lease:
     def release_processing_lock(self, attempt: Attempt, *, nothing_happened: bool = True) -> None:
         """Give the message back, so that another attempt may begin at once.
 
-        Args:
-            attempt: the holder.
-            nothing_happened: provably, so the next attempt needs no look-up. False only if an
-                earlier attempt's outcome is unknown and this one did nothing.
+        `nothing_happened`: provably; False only if an earlier attempt's outcome is unknown.
 
         Raises:
             LockLost: the attempt no longer holds it.
@@ -260,22 +248,17 @@ class Lease:
         """How long after the last sign of life the effect may still begin."""
         return lock_seconds * WORKING_SHARE
 
-    def _not_acquired(
-        self, row: Row, fingerprint: str
-    ) -> Completed | DifferentContent | InProgress | OtherMemory:
-        """Why a row could not be taken.
-
-        The content is compared first, so a conflict is one even after the message is done.
-        """
+    def _completed(self, message_id: str, row: Row, fingerprint: str) -> Completed | None:
+        """What a row says that could not be taken; None: another attempt may hold the message."""
         if row["fingerprint"]["S"] != fingerprint:
-            return DifferentContent(row["fingerprint"]["S"])
+            raise ConflictingContent(message_id, row["fingerprint"]["S"])
         memory = row.get("memory", {}).get("S", "")
         if memory != self.WAY:
-            return OtherMemory(memory)
-        if row["status"]["S"] == COMPLETE:
-            effect = row.get("effect", {}).get("S")
-            return Completed(Outcome(row["outcome"]["S"]), json.loads(effect) if effect else None)
-        return InProgress()
+            raise KnownElsewhere(message_id, memory)
+        if row["status"]["S"] != COMPLETE:
+            return None
+        effect = row.get("effect", {}).get("S")
+        return Completed(Outcome(row["outcome"]["S"]), json.loads(effect) if effect else None)
 
     def _take(
         self,
@@ -337,12 +320,8 @@ def act_once(
     Args:
         lease: that the attempt was acquired from.
         attempt: the holder.
-        perform: the step. `NotPerformed` proves that nothing happened; after any other error the
-            outcome is unknown.
+        perform: the step; returns a description of the effect, as this does.
         find: looks up what was done for the message; None if that is impossible.
-
-    Returns:
-        The description of the effect.
 
     Raises:
         OutcomeUnknown: an earlier attempt may have performed the step, and there is no `find`.

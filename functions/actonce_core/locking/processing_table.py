@@ -60,7 +60,6 @@ class Attempt:
     """This consumer may act on the message; no other may until the attempt is over.
 
     Attributes:
-        message_id: the producer's.
         attempt_id: new for every attempt; its later writes are conditional on it.
         consumption_count: attempts so far, this one included.
         given_back: how many of the earlier ones released the message.
@@ -97,40 +96,34 @@ class Completed:
     effect: JsonObject | None
 
 
-@dataclass(frozen=True, slots=True)
-class InProgress:
+class StillInProgress(Exception):
     """Another attempt may hold the message, so the delivery must go back to the queue.
 
     If it were acknowledged, the message would be lost once that attempt crashed.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class DifferentContent:
-    """The message id was first seen with other content, whose `fingerprint` this is."""
+class ConflictingContent(Exception):
+    """The message id was first seen with other content. Nothing was done."""
 
-    fingerprint: str
+    def __init__(self, message_id: str, fingerprint: str) -> None:
+        super().__init__(f"message {message_id} was first seen with another content")
+        self.fingerprint = fingerprint
 
 
-@dataclass(frozen=True, slots=True)
-class OtherMemory:
-    """The row belongs to another `memory`, which alone knows whether the message was acted on.
+class KnownElsewhere(Exception):
+    """Another memory took the message and alone knows what became of it. Nothing was done.
 
     `memory`: a state machine's ARN, or `ledger`, of an earlier release.
     """
 
-    memory: str
-
-
-Acquired = Attempt | Completed | InProgress | DifferentContent | OtherMemory
+    def __init__(self, message_id: str, memory: str) -> None:
+        super().__init__(f"message {message_id} was taken by another way than this one")
+        self.memory = memory
 
 
 class LockLost(Exception):
     """The attempt is over; another one may hold the message by now."""
-
-
-class StillInProgress(Exception):
-    """Another attempt holds the message. The delivery must go back to the queue."""
 
 
 # ---------------------------------------------------------------- the table
@@ -214,16 +207,15 @@ class ProcessingTable:
         *,
         nothing_happened: bool = False,
     ) -> bool:
-        """Record an operator's decision about a dead letter.
+        """Record an operator's decision about the dead letter that an attempt posted.
 
         Args:
             message_id: the producer's.
-            attempt_id: of the attempt that posted the letter.
+            attempt_id: of that attempt.
             outcome: RESOLVED or REJECTED; None: try again, after a look-up.
             now: for `updated`.
             note: the operator's reason, kept in the row.
-            nothing_happened: without an outcome: it is proven, or the operator says so; the next
-                attempt performs without a look-up.
+            nothing_happened: the next attempt performs without a look-up.
 
         Returns:
             False if that letter no longer waits for a decision; nothing was changed.

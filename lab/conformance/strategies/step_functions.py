@@ -12,7 +12,7 @@ from actonce_core.first_attempt import FirstAttempt, Item
 from actonce_core.invoked_effect import InvokedEffect, client_config
 from actonce_core.message import Message, MessageReader, Refusal
 from actonce_core.result import Start
-from actonce_core.start import Row, Starter, refusal_of
+from actonce_core.start import Starter, refusal_of
 from actonce_core.unstarted import UnstartedQueue
 from lab.conformance.simulated_stack import (
     EFFECT_TIMEOUT,
@@ -31,10 +31,9 @@ class _EarlierStarter(Starter):
     """Of a release without first attempts, which takes each row for one of its own kind."""
 
     def _go_by(self, known: Item, message: Message, row: Item, now: datetime) -> Start | Refusal:  # noqa: ARG002
-        first_seen = datetime.fromisoformat(known["first_seen"]["S"])
         refusal = refusal_of(
             message,
-            Row(known["fingerprint"]["S"], first_seen, known["memory"]["S"]),
+            {name: known[name] for name in ("fingerprint", "first_seen", "memory")},
             now,
             memory=self.state_machine,
             names_remembered=self.names_remembered,

