@@ -111,17 +111,6 @@ def test_without_the_policy_the_next_version_deletes_the_one_before_and_doctor_s
     assert deployed.versions() == ["2", "3"]
 
 
-def test_a_version_that_is_deleted_with_the_next_code_is_found(deployed: Deployed) -> None:
-    deleted = TEMPLATE.replace(POLICY, f"      DeletionPolicy: Delete\n{POLICY}")
-    deployed.deploy(deleted, 10)
-
-    (found,) = deployed.findings()
-
-    assert (found.check, found.hazard) == ("earlier-versions", "stops")
-    deployed.deploy(deleted.replace("pass", "print()"), 10)
-    assert deployed.versions() == ["2"]
-
-
 def test_a_parameter_that_no_version_has_is_found(deployed: Deployed) -> None:
     unnamed = TEMPLATE.replace("        VersionDescription", "        # VersionDescription")
     assert unnamed != TEMPLATE
