@@ -81,15 +81,6 @@ def deployed(stack: Stack) -> Iterator[Deployed]:
     deployed.cloudformation.delete_stack(StackName=deployed.name)
 
 
-def test_the_lines_that_init_prints_keep_each_version_that_a_parameter_made(
-    deployed: Deployed,
-) -> None:
-    for number, seconds in enumerate((10, 20, 30), 1):
-        deployed.deploy(TEMPLATE, seconds)
-        assert deployed.versions() == [str(one) for one in range(1, number + 1)]
-        assert deployed.findings() == []
-
-
 def test_without_the_policy_the_next_version_deletes_the_one_before_and_doctor_stops_it(
     deployed: Deployed,
 ) -> None:

@@ -91,7 +91,7 @@ def test_executions_are_listed_also_behind_an_empty_page() -> None:
     noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
     told: dict[str, Any] = {"status": "ABORTED", "startDate": noon, "stopDate": noon}
     told["stateMachineArn"] = machine = "arn:aws:states:us-east-1:123456789012:stateMachine:m"
-    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    keys: Any = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     client = boto3.client("stepfunctions", region_name="us-east-1", **keys)
     with Stubber(client) as stubbed:
         for names, token in (("a", "1"), ("", "2"), ("b", "")):
