@@ -167,6 +167,16 @@ def test_the_port_of_the_last_time_is_taken_again_unless_it_is_taken(
     assert serving.port_of_last_time(paths) == port
 
 
+def test_functions_inherit_nothing_of_a_persons_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_PROFILE", "GITHUB_TOKEN"):
+        monkeypatch.setenv(name, "a person's")
+    given = serving._server_environment(Paths(tmp_path), 4566)
+    assert "a person's" not in given.values()
+    assert given["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
+
+
 RAN = State(1, 4566, {"MaximumConcurrency": "2"}, "digest of what ran")
 
 

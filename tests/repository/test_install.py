@@ -4,6 +4,7 @@ import ast
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -68,6 +69,22 @@ def test_every_locked_package_is_read_with_its_hashes_also_where_it_has_two_vers
 
     twice = ["a==1 ; x\\\n    --hash=1\n", "a==2 ; y\\\n    --hash=2\n"]
     assert install.requirements("    # via b\n".join(twice)) == [("a", one) for one in twice]
+
+
+def test_whatever_is_installed_of_a_lock_has_its_hash_checked(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(install, "_run", run)
+    install._install_locked([("uv", "uv==1\n"), ("a", "a==1\n")], {"uv"}, here)
+    locked = [command for command in ran if "-r" in command]
+    assert len(locked) == 2
+    assert all("--require-hashes" in command for command in locked)
 
 
 def test_a_java_is_brought_along_only_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
