@@ -31,7 +31,7 @@ settings.load_profile("actonce")
 
 OWN_EMBEDDED_AWS = (
     "audit_night|console_journeys|demo|deployed_between|gift_shop|lifecycle|"
-    "readme|recorded_calls|shop_night|strategies|transcripts"
+    "readme|recorded_calls|shop_night|strategies"
 )
 """Files of tests/embedded that bring up an embedded AWS of their own."""
 

@@ -34,7 +34,6 @@ _MARKS = {
     Status.PASSED: ("✓", "green"),
     Status.FAILED: ("✗", "bold red"),
     Status.UNTRIED: ("–", "yellow"),
-    Status.TOLD: ("·", "dim"),
 }
 
 

@@ -81,15 +81,6 @@ def deployed(stack: Stack) -> Iterator[Deployed]:
     deployed.cloudformation.delete_stack(StackName=deployed.name)
 
 
-def test_the_lines_that_init_prints_keep_each_version_that_a_parameter_made(
-    deployed: Deployed,
-) -> None:
-    for number, seconds in enumerate((10, 20, 30), 1):
-        deployed.deploy(TEMPLATE, seconds)
-        assert deployed.versions() == [str(one) for one in range(1, number + 1)]
-        assert deployed.findings() == []
-
-
 def test_without_the_policy_the_next_version_deletes_the_one_before_and_doctor_stops_it(
     deployed: Deployed,
 ) -> None:
@@ -109,17 +100,6 @@ def test_without_the_policy_the_next_version_deletes_the_one_before_and_doctor_s
     assert deployed.findings() == []
     deployed.deploy(TEMPLATE, 30)
     assert deployed.versions() == ["2", "3"]
-
-
-def test_a_version_that_is_deleted_with_the_next_code_is_found(deployed: Deployed) -> None:
-    deleted = TEMPLATE.replace(POLICY, f"      DeletionPolicy: Delete\n{POLICY}")
-    deployed.deploy(deleted, 10)
-
-    (found,) = deployed.findings()
-
-    assert (found.check, found.hazard) == ("earlier-versions", "stops")
-    deployed.deploy(deleted.replace("pass", "print()"), 10)
-    assert deployed.versions() == ["2"]
 
 
 def test_a_parameter_that_no_version_has_is_found(deployed: Deployed) -> None:

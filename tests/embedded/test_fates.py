@@ -1,4 +1,4 @@
-"""Ten messages of different fates: AWS, `actonce where` and the console's page agree on each."""
+"""Messages of different fates: AWS, `actonce where` and the console's page agree on each."""
 
 import html
 import json
@@ -40,17 +40,14 @@ DONE = ("SUCCEEDED", "performed", 1)
 LOST = "after:Lambda.Unknown"
 FATES = {
     "once": Fate("performed", *DONE),
-    "duplicate": Fate("performed", *DONE),
     "conflict": Fate("performed", *DONE, advice="actonce unstarted show"),
-    "retried": Fate("performed", *DONE),
-    "resolved": Fate("resolved", "SUCCEEDED", "resolved", 0),
     "rejected": Fate("rejected", "FAILED", "rejected", 0),
     "waiting": Fate("waiting_for_decision", "RUNNING", None, 0, "reject", "Reject it"),
     "found": Fate("found", "SUCCEEDED", "found", 1),
     "aborted": Fate("aborted", "ABORTED", None, 0, "retry", "actonce dead-letters retry"),
     "look-up-down": Fate("waiting_for_decision", "RUNNING", None, 1, "resolve", "has its effect"),
 }
-REFUSED = ("resolved", "rejected", "waiting", "aborted")
+REFUSED = ("rejected", "waiting", "aborted")
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +63,6 @@ def fates(
 ) -> Iterator[None]:
     """Each message has met its fate."""
     planned = {
-        ids["retried"]: {"perform": ["before:NotPerformed"]},
         ids["found"]: {"perform": [LOST]},
         ids["look-up-down"]: {"perform": [LOST], "find": ["before:killed"] * 50},
     }
@@ -76,19 +72,18 @@ def fates(
             send({"message_id": message_id, "practice": 7 if fate in REFUSED else "main"})
         letters = {ids[fate] for fate in (*REFUSED, "look-up-down")}
         wait_until(lambda: letters <= records.waiting(stack))
-        for decision in ("resolve", "reject"):
-            fate = {"resolve": "resolved", "reject": "rejected"}[decision]
-            told = decide(state, decision, ids[fate], "--note", "by telephone")
-            assert told["end"] == "decided", told
+        told = decide(state, "reject", ids["rejected"], "--note", "by telephone")
+        assert told["end"] == "decided", told
         stack.stepfunctions.stop_execution(executionArn=arn(stack, ids["aborted"]))
-        for fate, told in FATES.items():
-            if told.status != "RUNNING":
+        for fate, ended in FATES.items():
+            if ended.status != "RUNNING":
                 wait_for_execution(stack, arn(stack, ids[fate]))
-        send({"message_id": ids["duplicate"], "practice": "main"})
         send({"message_id": ids["conflict"], "practice": "another"})
-        ended = {(ids["duplicate"], "suppressed"), (ids["conflict"], "refused")}
+        refused = (ids["conflict"], "refused")
         wait_until(
-            lambda: ended <= {(one.get("message_id"), one["end"]) for one in delivery_lines(stack)}
+            lambda: (
+                refused in {(one.get("message_id"), one["end"]) for one in delivery_lines(stack)}
+            )
         )
         yield
 

@@ -13,7 +13,7 @@ from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from lab.conformance.verdict import Kind
-from tests.embedded.command_line import decide, demo
+from tests.embedded.command_line import demo
 from tests.embedded.hazards import CAUSES, cause_all, disagreement, verdict_of
 from tests.embedded.homes import home
 from tests.embedded.waiting import wait_until
@@ -80,18 +80,6 @@ def test_a_provider_that_is_out_asks_nobody_and_starts_no_execution(
     assert not any(one.startswith("outage-") for one in records.waiting(stack))
 
 
-def test_what_a_person_is_asked_of_is_decided_as_ever(
-    deployed: tuple[Paths, State, Stack],
-) -> None:
-    _, state, stack = deployed
-    body = json.dumps({"message_id": "rejected", "practice": 7})
-    stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=body)
-    wait_until(lambda: "rejected" in records.waiting(stack))
-    assert decide(state, "resolve", "rejected", "--note", "by telephone")["end"] == "decided"
-    wait_for_rest(stack)
-    assert records.read(stack).executions["rejected"] == "SUCCEEDED"
-
-
 def test_deployments_there_and_back_under_open_messages_repeat_nothing(paths: Paths) -> None:
     def up(**parameters: str) -> Stack:
         return lifecycle.up(paths, lambda _: None, parameters=parameters)[1]
@@ -127,11 +115,10 @@ def test_deployments_there_and_back_under_open_messages_repeat_nothing(paths: Pa
     assert records.waiting(stack) == set()
 
 
-@pytest.mark.parametrize("seed", ["7", "11", "42"])
-def test_many_faults_change_nothing(deployed: tuple[Paths, State, Stack], seed: str) -> None:
+def test_many_faults_change_nothing(deployed: tuple[Paths, State, Stack]) -> None:
     paths, _, stack = deployed
     before = len(records.read(stack).executions)
-    many = ["--faults", "many", "--messages", "80", "--seed", seed]
+    many = ["--faults", "many", "--messages", "80", "--seed", "7"]
     answer = demo(paths, "--strategy", "on-trouble", *many, "--keep", "--no-audit")
     assert answer["acted_on_twice"] == answer["lost"] == 0
     assert answer["exactly_once"] is True

@@ -138,23 +138,20 @@ def test_each_works_in_the_folder_environment_and_output_of_who_entered(
     wait_until(lambda: all(map(has_ended, pids)))
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_who_entered_is_ended_and_what_works_for_it_too_even_if_it_is_stopped(
-    enter: Enter, tmp_path: Path, number: signal.Signals
+    enter: Enter, tmp_path: Path
 ) -> None:
     process = enter("one")
     pid = int(str(told(tmp_path, "one")["pid"]))
     os.kill(pid, signal.SIGSTOP)
 
-    process.send_signal(number)
+    process.kill()
 
     wait_until(lambda: has_ended(pid))
-    assert process.wait(30) == -number
+    assert process.wait(30) == -signal.SIGKILL
 
 
-@pytest.mark.parametrize(
-    ("how", "status", "said"), [("0", 0, "said\n"), ("3", 3, "said\n"), ("x", 1, "ValueError")]
-)
+@pytest.mark.parametrize(("how", "status", "said"), [("3", 3, "said\n"), ("x", 1, "ValueError")])
 def test_an_exit_is_that_of_who_entered(enter: Enter, how: str, status: int, said: str) -> None:
     process = enter("one", exit=how)
     output, _ = process.communicate(timeout=30)
@@ -162,11 +159,8 @@ def test_an_exit_is_that_of_who_entered(enter: Enter, how: str, status: int, sai
     assert said in output
 
 
-@pytest.mark.parametrize("answer", ["post_invocation_result", "post_invocation_error"])
-def test_the_answer_comes_after_the_lines_are_read(
-    enter: Enter, tmp_path: Path, answer: str
-) -> None:
-    process = enter("one", answer=answer)
+def test_the_answer_comes_after_the_lines_are_read(enter: Enter, tmp_path: Path) -> None:
+    process = enter("one", answer="post_invocation_result")
     told(tmp_path, "one")
     assert process.stdout is not None
     assert process.stdout.readline() == "said\n"

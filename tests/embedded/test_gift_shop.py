@@ -1,17 +1,20 @@
 """A team's own project with ActOnce nested in it, as examples/ has them, deployed as on AWS."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from actonce.adopt.project.placing import place
 from actonce.adopt.project.plan import stack_files
-from actonce.embedded import faults, lifecycle
+from actonce.embedded import faults, lifecycle, nesting, prepared, sam
 from actonce.embedded.lifecycle import State
+from actonce.queues.scan import counts
 from actonce.stack.clients import Aws, Stack, outputs_of
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.stack.message_ids import parameters
@@ -196,33 +199,6 @@ def test_an_edit_is_deployed_or_leaves_the_stack_that_ran_and_all_that_was_sent_
     assert dict.fromkeys(sent, 1).items() <= cards(state).items()
 
 
-def test_up_says_what_it_deployed_and_did_not_publish(shop: tuple[Paths, State, Stack]) -> None:
-    paths, state, _ = shop
-    template = paths.stack / "template.yaml"
-    good = template.read_text()
-
-    def up(text: str, seconds: int) -> str:
-        template.write_text(text)
-        project = ("--project", str(paths.stack), "--parameter", f"GiftCardSeconds={seconds}")
-        answer = run(state, "up", *project)
-        assert answer.returncode == 0, answer.stderr
-        return answer.stderr
-
-    try:
-        assert "version" not in up(good, 11)
-        unnamed = good.replace("      VersionDescription", "      # ").replace(
-            "    Update", "    # "
-        )
-        published = up(unnamed, 12)
-        assert "VersionDescription" not in published
-        assert "deletes" in published
-        assert "VersionDescription" in up(unnamed, 13)
-        assert "VersionDescription" in up(unnamed, 13)  # also where it has nothing to deploy
-    finally:
-        template.write_text(good)
-        lifecycle.up(paths, lambda _: None, parameters={})
-
-
 @pytest.mark.skipif(shutil.which("node") is None, reason="the shop in Node needs node on the PATH")
 def test_the_shop_in_node_keeps_its_own_queue(tmp_path: Path) -> None:
     paths = shop_of("gift_shop_node", tmp_path)
@@ -244,3 +220,73 @@ def test_the_shop_in_node_keeps_its_own_queue(tmp_path: Path) -> None:
         assert attributes["Attributes"]["VisibilityTimeout"] == "210"
     finally:
         lifecycle.down(paths)
+
+
+# --------------------------------------------------------------------------- leaving
+
+PAGE = (PROJECT / "docs" / "leaving.md").read_text()
+
+
+def of_page(language: str) -> str:
+    (text,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.M | re.S)
+    return str(text)
+
+
+def without_actonce(template: Path, queue_arn: str, queue_url: str) -> None:
+    """Edit the shop's template as the page says."""
+    text = template.read_text()
+    once = re.compile(r"  # ---- the lines that ActOnce needs.*?\n\n", re.S)
+    handler, _, rest = of_page("yaml").partition("      Policies:\n")
+    policy, events = rest.splitlines(keepends=True)[0], "".join(rest.splitlines(keepends=True)[1:])
+    text = once.sub("", text)
+    text = text.replace("      Handler: gift_cards.handler\n", handler + events, 1)
+    text = text.replace("      Policies:\n", f"      Policies:\n{policy}", 1)
+    text = text.replace("!GetAtt Once.Outputs.RequestsQueueUrl", queue_url)
+    text = text.replace("!GetAtt Once.Outputs.RequestsQueueArn", queue_arn)
+    given = f"Parameters:\n  OrdersQueueArn: {{Type: String, Default: '{queue_arn}'}}\n"
+    template.write_text(text.replace("Parameters:\n", given, 1))
+
+
+def sent(aws: Aws, table: str) -> dict[str, str]:
+    rows = aws.client("dynamodb").scan(TableName=table, ConsistentRead=True)["Items"]
+    return {row["order_id"]["S"]: row["card_id"]["S"] for row in rows}
+
+
+def test_after_actonce_each_order_has_its_one_card(shop: tuple[Paths, State, Stack]) -> None:
+    """The last test of this shop: what it does is not taken back."""
+    paths, state, stack = shop
+    aws, table = Aws(state.endpoint_url), outputs(state)["GiftCardsTableName"]
+    for order_id in ("before", "before", "other"):
+        order(state, order_id=order_id, amount=5)
+    assert {outcome_of(stack, name) for name in ("before", "other")} == {"performed"}
+
+    run(state, "pause", "--yes")
+    for order_id in ("before", "held", "held"):
+        order(state, order_id=order_id, amount=5)
+    assert run_json(state, "status")["queues"]["requests"]["waiting"] == 3
+    as_it_was = sent(aws, table)
+    assert "held" not in as_it_was
+
+    queue = stack.outputs["RequestsQueueArn"], stack.requests_queue
+    without_actonce(paths.stack / "template.yaml", *queue)
+    code = paths.stack / "shop" / "gift_cards.py"
+    code.write_text(f"{code.read_text()}\n\n{of_page('python')}")
+    copy, _ = prepared.prepare(nesting.read(paths.stack / "template.yaml"), paths.prepared)
+    build = ["build", "--template-file", str(copy), "--build-dir", str(paths.build)]
+    sam.run(build, paths)
+    sam.deploy(paths, state.endpoint_url, paths.build / "template.yaml", {})
+
+    wait_until(lambda: counts(stack.sqs, stack.requests_queue) == (0, 0))
+    assert sent(aws, table) == as_it_was | {"held": sent(aws, table)["held"]}
+
+    tags = stack.sqs.list_queue_tags(QueueUrl=queue[1])["Tags"]
+    assert {tag for tag in tags if tag.startswith("actonce-paused")} == set(
+        re.findall(r"actonce-paused-\w+", PAGE)
+    )
+    # What the page says that stays, and one thing that goes.
+    for queue_url in (stack.unstarted_queue, stack.dead_letter_queue):
+        stack.sqs.get_queue_attributes(QueueUrl=queue_url)
+    history = stack.stepfunctions.describe_execution(executionArn=stack.execution_arn("before"))
+    assert json.loads(history["output"])["outcome"] == "performed"
+    with pytest.raises(ClientError):
+        stack.lambda_.get_function(FunctionName=stack.starter_function)

@@ -61,29 +61,6 @@ def test_the_starter_starts_and_refuses(invoke: Invoke, stack: Stack) -> None:
     wait_until(lambda: stack.sqs.receive_message(**look).get("Messages"))  # type: ignore[arg-type]
 
 
-def test_perform_books_what_find_then_finds(invoke: Invoke) -> None:
-    nothing = invoke("AppointmentsFunction", "effect_find_nothing")
-    assert nothing == Answer({"performed": False, "effect": None}, raised=False)
-    performed = invoke("AppointmentsFunction", "effect_perform")
-    assert not performed.raised
-    assert performed.value["effect"]["practice"] == "north"
-    found = invoke("AppointmentsFunction", "effect_find")
-    assert found.value["performed"]
-    assert found.value["effect"]["appointments"] >= 1
-
-
-def test_the_name_of_an_error_is_the_one_that_the_state_machine_matches(
-    invoke: Invoke, stack: Stack
-) -> None:
-    stack.dynamodb.put_item(TableName=stack.effects_table, Item=read_event("rows/closed_book"))
-    for event, error in (
-        ("effect_perform_rejected", "Rejected"),
-        ("effect_perform_closed_book", "NotPerformed"),
-    ):
-        answer = invoke("AppointmentsFunction", event)
-        assert (answer.raised, answer.value["errorType"]) == (True, error)
-
-
 @pytest.mark.long
 @pytest.mark.usefixtures("stack")
 def test_the_command_prints_the_answer_and_fails_when_the_handler_raised(

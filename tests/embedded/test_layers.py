@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from samtranslator.parser.parser import Parser
-from samtranslator.translator.translator import Translator
 
 from actonce.embedded import local_stack
 from actonce.stack.clients import Stack
@@ -87,31 +85,3 @@ def test_a_layer_is_named_that_cannot_be_had(tmp_path: Path) -> None:
         "template makes: put what it imports of it into its own package."
         for layer in (given, images)
     ]
-
-
-def test_sam_publishes_no_version_for_a_layer_that_its_description_does_not_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """What docs/adopting.md says, by AWS's own translator."""
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-
-    def version(layer: str, **named: Any) -> Any:
-        function: dict[str, Any] = {
-            "Handler": "shop.handler",
-            "Runtime": "python3.12",
-            "CodeUri": "s3://shop/1",
-        }
-        function |= {"Layers": [{"Ref": "Built"}], "AutoPublishAlias": "live", **named}
-        built = {"ContentUri": f"s3://shop/{layer}"}
-        resources = {
-            "Built": {"Type": "AWS::Serverless::LayerVersion", "Properties": built},
-            "Shop": {"Type": "AWS::Serverless::Function", "Properties": function},
-        }
-        template = {"Transform": "AWS::Serverless-2016-10-31", "Resources": resources}
-        made = Translator({}, Parser()).translate(template, {})["Resources"].items()
-        return [one for one in made if one[1]["Type"] == "AWS::Lambda::Version"]
-
-    named: dict[str, Any] = {"AutoPublishAliasAllProperties": True}
-    assert version("one", **named) == version("two", **named)
-    named |= {"VersionDescription": {"Ref": "Built"}}
-    assert version("one", **named) != version("two", **named)

@@ -51,6 +51,7 @@ def _run(
 
 
 @pytest.mark.embedded
+@pytest.mark.long
 def test_the_demo_ends_well_and_goes_down(tmp_path_factory: pytest.TempPathFactory) -> None:
     paths = home(tmp_path_factory)
     environment = without_aws(ACTONCE_DIR=str(paths.home))

@@ -94,13 +94,7 @@ def test_the_answer_is_the_last_line(output: str, answer: Answer | None) -> None
         assert sam_local.read_answer(output, "F") == answer
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "told"),
-    [("DOCKER_HOST", "unix:///no.sock", "DOCKER_HOST"), ("PATH", "/no", "docker")],
-)
-def test_a_missing_engine_or_command_of_it_is_told(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
-) -> None:
-    monkeypatch.setenv(name, value)
-    with pytest.raises(Failed, match=told):
+def test_a_missing_engine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/no")
+    with pytest.raises(Failed, match="docker"):
         sam_local._docker("info")

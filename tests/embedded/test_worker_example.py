@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
 
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
@@ -92,29 +91,6 @@ def test_a_group_keeps_its_order_while_one_is_given_back_and_one_takes_long(
     is_seen_hidden.set()
     wait_until(lambda: "after" in handled)
     assert handled == ["slow", "closed", "closed", "after"]
-
-
-def test_after_a_failed_receive_it_asks_again_under_the_same_id(
-    queues: Queues, worker: Any
-) -> None:
-    asked: list[str] = []
-
-    def fail_once(params: dict[str, Any], **_: Any) -> None:
-        asked.append(params["ReceiveRequestAttemptId"])
-        if len(asked) == 1:
-            raise EndpointConnectionError(endpoint_url="https://sqs")
-
-    event = "provide-client-params.sqs.ReceiveMessage"
-    queues.sqs.meta.events.register(event, fail_once)
-    try:
-        handled: list[str] = []
-        worker.handle = handled.append
-        queues.send("one")
-        worker.thread.start()
-        wait_until(lambda: handled and len(asked) > 2)
-    finally:
-        queues.sqs.meta.events.unregister(event, fail_once)
-    assert asked[0] == asked[1] != asked[2]
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """What a team deploys its stages by: samconfig.toml, the example of a pipeline, and its roles."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -180,45 +179,6 @@ OF_WHAT_THE_STACK_HAS_NOT = {
     "s3:CreateBucketMetadataTableConfiguration",
 }
 
-ON_ANOTHER = {
-    "iam:CreateServiceLinkedRole",
-    "lambda:GetLayerVersion",
-    "lambda:ListTags",
-    "s3:GetObject",
-}
-"""Actions on what bears no stack's name: AWS's own, event source mappings, artifacts."""
-LISTS = {"logs:DescribeLogGroups", "logs:DescribeResourcePolicies"}
-MAKE_UP_IDS = {"emr-serverless", "glue", "kms", "states"}
-"""Services whose resources CloudFormation does not name after the stack."""
-
-NAMED = "arn:aws:{}:us-east-1:000000000000:{}shop-prod-nested"
-ON = {
-    "cloudformation": NAMED.format("cloudformation", "stack/"),
-    "cloudwatch": NAMED.format("cloudwatch", "alarm:"),
-    "dynamodb": NAMED.format("dynamodb", "table/"),
-    "emr-serverless": "arn:aws:emr-serverless:us-east-1:000000000000:/applications/any",
-    "events": NAMED.format("events", "rule/"),
-    "firehose": NAMED.format("firehose", "deliverystream/"),
-    "glue": "arn:aws:glue:us-east-1:000000000000:table/actonce_0a1b2c3d/messages",
-    "iam": "arn:aws:iam::000000000000:role/shop-prod-nested",
-    "kms": "arn:aws:kms:us-east-1:000000000000:key/any",
-    "lambda": NAMED.format("lambda", "function:"),
-    "logs": NAMED.format("logs", "log-group:"),
-    "s3": "arn:aws:s3:::shop-prod-nested",
-    "scheduler": NAMED.format("scheduler", "schedule/default/"),
-    "sns": NAMED.format("sns", ""),
-    "sqs": NAMED.format("sqs", ""),
-    "states": "arn:aws:states:us-east-1:000000000000:stateMachine:{}-any",
-}
-"""What CloudFormation makes for a stack nested in shop-prod, by the service."""
-DASHBOARD = "arn:aws:cloudwatch::000000000000:dashboard/shop-prod-nested"
-
-
-def on(action: str) -> str:
-    if "Dashboard" in action:
-        return DASHBOARD
-    return ON[action.partition(":")[0]].format("AuditStateMachine")
-
 
 @pytest.mark.parametrize("audited", ["no", "yes"])
 def test_cloudformation_may_make_read_and_delete_each_resource_and_do_nothing_else(
@@ -238,27 +198,6 @@ def test_cloudformation_may_make_read_and_delete_each_resource_and_do_nothing_el
     own = {one for one in always if one.partition(":")[0] in services}
     assert own - may <= OF_WHAT_THE_STACK_HAS_NOT
     assert own >= OF_WHAT_THE_STACK_HAS_NOT or audited == "no"
-
-
-@pytest.mark.parametrize(("stack", "is_allowed"), [("shop-prod", True), ("payments", False)])
-def test_cloudformation_may_do_so_with_what_is_this_stack_s(stack: str, is_allowed: bool) -> None:
-    roles = policies.made(EXAMPLE / "roles.yaml", {"Stack": stack, "Audited": "yes"})
-    has = [one for one in policies.statements(roles) if "CloudFormationRole" in one.who]
-    asked = [asked_by(kind) for kind in sorted(kinds(*OURS, *AUDIT))]
-    needed = {action for said in asked for some in said.values() for action in some}
-    keys = {
-        "aws:ResourceTag/aws:cloudformation:stack-name": "shop-prod-nested",
-        "iam:AWSServiceName": "ops.emr-serverless.amazonaws.com",
-        "iam:PassedToService": "lambda.amazonaws.com",
-        "lambda:FunctionArn": on("lambda:GetFunction"),
-    }
-    told = json.dumps(keys)
-    may = {action for one in has for action in one.parsed.actions} & needed - ON_ANOTHER
-    calls = [policies.Call("CloudFormationRole", one, on(one), "a deployment", told) for one in may]
-
-    wrong = {call.action for call in policies.Judgement(calls, has).wrong()}
-    named = {one for one in may - LISTS if one.partition(":")[0] not in MAKE_UP_IDS}
-    assert (wrong == set()) if is_allowed else (named <= wrong)
 
 
 def test_each_role_has_the_boundary_that_the_page_puts_into_the_templates(tmp_path: Path) -> None:

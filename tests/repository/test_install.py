@@ -48,18 +48,6 @@ def script(file: Path, text: str) -> Path:
     return file
 
 
-def run(clone: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(clone / "requirements" / "install.py"), *arguments]
-    return commands.run(command, environment=os.environ | variables)
-
-
-def sentence(answer: subprocess.CompletedProcess[str]) -> str:
-    """The one line that says why not."""
-    (line,) = (one for one in answer.stderr.splitlines() if one.startswith("install: "))
-    assert "Traceback" not in answer.stderr
-    return line
-
-
 def test_what_the_demo_installs_the_tests_install_too_and_more_in_the_same_versions() -> None:
     demo, everything = pins(install.LOCKS["demo"]), pins(install.LOCKS["everything"])
     assert len(demo) > 100
@@ -81,6 +69,22 @@ def test_every_locked_package_is_read_with_its_hashes_also_where_it_has_two_vers
 
     twice = ["a==1 ; x\\\n    --hash=1\n", "a==2 ; y\\\n    --hash=2\n"]
     assert install.requirements("    # via b\n".join(twice)) == [("a", one) for one in twice]
+
+
+def test_whatever_is_installed_of_a_lock_has_its_hash_checked(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(install, "_run", run)
+    install._install_locked([("uv", "uv==1\n"), ("a", "a==1\n")], {"uv"}, here)
+    locked = [command for command in ran if "-r" in command]
+    assert len(locked) == 2
+    assert all("--require-hashes" in command for command in locked)
 
 
 def test_a_java_is_brought_along_only_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,44 +129,43 @@ def test_an_index_that_does_not_answer_is_told_and_the_next_run_goes_on(clone: P
     nowhere = "http://127.0.0.1:9/simple"
     variables = {"PIP_INDEX_URL": nowhere, "PIP_EXTRA_INDEX_URL": nowhere, "PIP_RETRIES": "0"}
     variables |= {"PIP_FIND_LINKS": str(clone), "PIP_NO_CACHE_DIR": "1"}
-    answer = run(clone, "demo", **variables)
+    command = [sys.executable, str(clone / "requirements" / "install.py"), "demo"]
+    answer = commands.run(command, environment=os.environ | variables)
     assert answer.returncode == 1
-    assert "pip config set global.index-url" in sentence(answer)
+    assert "Traceback" not in answer.stderr
+    assert "pip config set global.index-url" in answer.stderr
     assert not (clone / ".venv" / install._marker("demo").name).exists()
-    assert (clone / ".venv" / "bin" / "python").exists()
 
 
-def test_what_is_installed_is_installed_again_only_after_a_change(here: Path) -> None:
+def test_what_is_installed_is_installed_again_after_a_change_and_in_a_copy(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install.VENV.mkdir()
     assert not install._is_installed("demo")
     install._marker("everything").write_text(install._state("everything"))
     assert install._is_installed("demo")
+
+    copy = shutil.copytree(here, here.with_name("copy"))
+    with monkeypatch.context() as patch:
+        for name, path in (("PROJECT", copy), ("VENV", copy / ".venv")):
+            patch.setattr(install, name, path)
+        assert not install._is_installed("demo")
     with (here / "requirements/dev.lock").open("a") as lock:
         lock.write("new==1\n")
     assert not install._is_installed("demo")
 
 
-def test_what_a_copied_clone_brings_is_not_installed(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_environment_behind_a_symbolic_link_is_not_emptied(
+    here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    install.VENV.mkdir()
-    install._marker("demo").write_text(install._state("demo"))
-    copy = shutil.copytree(here, here.with_name("copy"))
-    for name, path in (("PROJECT", copy), ("VENV", copy / ".venv")):
-        monkeypatch.setattr(install, name, path)
-    assert not install._is_installed("demo")
-
-
-def test_an_environment_behind_a_symbolic_link_is_not_emptied(clone: Path) -> None:
-    others = clone / "of another clone"
+    others = here / "of another clone"
     others.mkdir()
     (others / "theirs").touch()
-    (clone / ".venv").symlink_to(others)
+    (here / ".venv").symlink_to(others)
 
-    answer = run(clone, "demo")
+    assert install.main(["demo"]) == 2
 
-    assert answer.returncode == 2
-    assert f"{others}, which would be emptied" in sentence(answer)
+    assert f"{others}, which would be emptied" in capsys.readouterr().err
     assert (others / "theirs").exists()
 
 

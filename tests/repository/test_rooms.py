@@ -132,13 +132,6 @@ def test_the_starter_loads_no_more_than_it_needs() -> None:
     assert {name.partition(".")[2] for name in loaded if "." in name} == STARTER
 
 
-@pytest.mark.parametrize("package", ["actonce_core", "actonce_pipeline"])
-def test_what_runs_on_aws_imports_nothing_of_the_command_line(package: str) -> None:
-    names = {name for name in MODULES if name.split(".")[0] == package}
-    used = {other.split(".")[0] for name in names for other in IMPORTS[name]}
-    assert used <= {"actonce_core", "actonce_pipeline"}
-
-
 def test_the_wheel_takes_no_name_that_a_team_may_use() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]

@@ -137,11 +137,6 @@ def test_the_wheel_is_of_the_stacks_version_and_holds_what_is_committed(wheel: P
             assert archive.read(stack + name) == (PROJECT / name).read_bytes()
 
 
-def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
-    again = build(unpacked(wheel, tmp_path / "sdist"), tmp_path / "dist")
-    assert (again.name, again.read_bytes()) == (wheel.name, wheel.read_bytes())
-
-
 def test_one_release_is_upgraded_to_the_next(
     installed: Installed, wheel: Path, tmp_path: Path
 ) -> None:
@@ -201,33 +196,6 @@ def test_the_audits_package_is_the_clones(installed: Installed, tmp_path: Path) 
     assert {name: one["sha256"] for name, one in json.loads(digests).items()} == {
         name: sha256(content).hexdigest() for name, content in pack().items()
     }
-
-
-def _interpreter(minor: int) -> str | None:
-    """A Python of that version on this machine: on the PATH, or where pyenv keeps them."""
-    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    places = [*kept.glob(f"3.{minor}.*/bin/python"), shutil.which(f"python3.{minor}")]
-    for one in filter(None, places):
-        asked = [str(one), "-c", "import sys; print(sys.version_info.minor)"]
-        if commands.run(asked).stdout.strip() == str(minor):
-            return str(one)
-    return None
-
-
-@pytest.mark.table
-@pytest.mark.parametrize("minor", [12, 13, 14])
-def test_it_is_installed_and_lists_its_commands_on_other_pythons(
-    wheel: Path, tmp_path: Path, minor: int
-) -> None:
-    python = _interpreter(minor)
-    if python is None:
-        pytest.skip(f"the wheel was not tried on Python 3.{minor}: there is none on this machine")
-    made = Installed(wheel, tmp_path, python)
-    made.add()
-    assert made.succeeds("actonce", "--version") == f"actonce {version()}\n"
-    assert "doctor" in made.succeeds("actonce", "--help")
-    made.succeeds("actonce", "init", "--new", "shop")
-    assert made.run("actonce", "where", "m-1").returncode == 2
 
 
 def _comes_to(

@@ -85,42 +85,6 @@ def may_end(state: Mapping[str, Any]) -> bool:
     return state["Type"] in ("Succeed", "Fail") or state.get("End") is True
 
 
-def graph_problems(definition: Definition) -> list[str]:
-    """What is wrong with the ways from state to state; cfn-lint looks at none of this."""
-    states = definition["States"]
-    ways = {name: ways_out(state) for name, state in states.items()}
-    problems = [
-        f"{name} leads to {target}, which does not exist"
-        for name, targets in ways.items()
-        for target in targets
-        if target not in states
-    ]
-    if definition["StartAt"] not in states:
-        return [*problems, f"StartAt names {definition['StartAt']}, which does not exist"]
-
-    reachable = _closure({definition["StartAt"]}, ways)
-    problems += [f"{name} cannot be reached" for name in states if name not in reachable]
-
-    ways_back: dict[str, list[str]] = {}
-    for name, targets in ways.items():
-        for target in targets:
-            ways_back.setdefault(target, []).append(name)
-    ends = {name for name, state in states.items() if may_end(state)}
-    can_end = _closure(ends, ways_back)
-    return problems + [f"{name} never comes to an end" for name in states if name not in can_end]
-
-
-def _closure(start: set[str], ways: Mapping[str, list[str]]) -> set[str]:
-    seen: set[str] = set()
-    waiting = list(start)
-    while waiting:
-        name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            waiting += ways.get(name, [])
-    return seen
-
-
 def lint(definition: Definition) -> list[str]:
     """What cfn-lint says; it reads a definition only inside a state machine's resource."""
     definition = copy.deepcopy(definition)

@@ -45,20 +45,16 @@ class Browser:
         self._driven = driven
 
     @contextmanager
-    def window(
-        self, *, width: int = 1100, dark: bool = False, zone: str | None = None
-    ) -> Iterator["Page"]:
+    def window(self, *, width: int = 1100, dark: bool = False) -> Iterator["Page"]:
         """An empty tab in a window that nobody has used: no cookies, no cache.
 
         Args:
             width: CSS pixels.
             dark: whether it is seen by night.
-            zone: the reader's time zone, such as `Asia/Tokyo`; None: the machine's.
         """
         window = self._driven.new_context(
             viewport={"width": width, "height": 900},
             color_scheme="dark" if dark else "light",
-            timezone_id=zone,
         )
         window.set_default_timeout(1000 * DEADLINE)
         try:

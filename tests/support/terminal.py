@@ -1,9 +1,8 @@
-"""A command at a terminal that a test holds: of a width, with somebody who types."""
+"""A command at a terminal that a test holds: with somebody who types."""
 
 import fcntl
 import os
 import pty
-import struct
 import subprocess
 import termios
 import threading
@@ -24,13 +23,10 @@ def run(
     environment: Mapping[str, str],
     folder: Path,
     *,
-    answers: bytes = b"",
-    after: bytes = b"",
-    columns: int | None = None,
-    is_input: bool = False,
-    timeout: float = 120,
+    answers: bytes,
+    after: bytes,
 ) -> Ended:
-    """Run it in a session of its own, whose terminal this is.
+    """Run it in a session of its own, whose terminal this is, with an empty standard input.
 
     Args:
         arguments: of the process.
@@ -38,16 +34,10 @@ def run(
         folder: in which it runs.
         answers: what somebody types.
         after: what they wait to see before.
-        columns: how wide the terminal is; None: it does not say.
-        is_input: its standard input is the terminal as well. Else it is empty: who pipes something
-            to a command sits at the terminal all the same.
-        timeout: seconds.
     """
     ours, theirs = pty.openpty()
-    if columns is not None:
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     chunks: list[bytes] = []
-    waiting = [answers] if answers else []
+    waiting = [answers]
 
     def read() -> None:
         try:
@@ -63,17 +53,15 @@ def run(
         arguments,
         cwd=folder,
         env=dict(environment),
-        stdin=theirs if is_input else subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - no threads
     ) as process:
         os.close(theirs)
-        if waiting and not after:
-            os.write(ours, waiting.pop())  # the terminal keeps it until it is read
         reader.start()
-        status = process.wait(timeout=timeout)
+        status = process.wait(timeout=120)
     reader.join(timeout=30)
     os.close(ours)
     return Ended(status, b"".join(chunks).decode().replace("\r\n", "\n"))

@@ -136,22 +136,3 @@ def test_without_any_one_statement_some_call_is_judged_wrongly(deployment: Deplo
     needless = [one.of for one in deployment.statements if not deployment.judgement.wrong(one)]
 
     assert needless == []
-
-
-def test_a_call_that_nothing_allows_is_told_with_its_path_and_the_statement_that_is_missing() -> (
-    None
-):
-    judgement = DEPLOYMENTS["audited"].judgement
-    (one,) = (one for one in DEPLOYMENTS["audited"].statements if one.of.endswith("TakeRequests"))
-
-    told = [missing(call) for call in judgement.wrong(without=one)]
-
-    queue = arn("AWS::SQS::Queue", "RequestsQueue")
-    assert [line.partition(" on ")[0] for line in told] == [
-        "a delivery fails: StarterRole sqs:ChangeMessageVisibility",
-        "Lambda polls, runs, logs and traces: StarterRole sqs:ReceiveMessage",
-        "Lambda polls, runs, logs and traces: StarterRole sqs:DeleteMessage",
-        "Lambda polls, runs, logs and traces: StarterRole sqs:GetQueueAttributes",
-    ]
-    said = {"Effect": "Allow", "Action": "sqs:ChangeMessageVisibility", "Resource": queue}
-    assert told[0].endswith(f"StarterRole lacks {said}")

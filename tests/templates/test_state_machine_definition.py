@@ -12,8 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from jsonata import Jsonata
 
 from actonce.messages.history import NO_FUNCTION_FINDS, has_no_find_function
@@ -54,14 +52,15 @@ def test_a_letter_has_every_reason_that_is_explained_and_no_other() -> None:
 
 
 @BOTH
-def test_cfn_lint_and_the_graph_find_nothing_and_every_expression_parses(
+def test_cfn_lint_finds_nothing_every_way_leads_to_a_state_and_every_expression_parses(
     load: Callable[[], asl.Definition],
 ) -> None:
     definition = load()
     expressions = [expression for _path, expression in asl.expressions(definition)]
+    states = definition["States"]
 
     assert asl.lint(definition) == []
-    assert asl.graph_problems(definition) == []
+    assert {way for state in states.values() for way in asl.ways_out(state)} <= states.keys()
     assert len(expressions) == json.dumps(definition).count("{%")
     for expression in expressions:
         Jsonata.jsonata(expression)
@@ -111,17 +110,17 @@ def test_an_hour_costs_fifteen_transitions_and_hardly_anybody_is_asked_within_it
     chances = random.Random(1)
     drawn = [
         list(itertools.accumulate(chances.random() * wait for wait in longest))
-        for _ in range(20_000)
+        for _ in range(4_000)
     ]
     hours = [one[-1] / 3600 for one in drawn]
     in_an_hour = [sum(seconds < 3600 for seconds in one) for one in drawn]
 
     assert retrier["JitterStrategy"] == "FULL"
     assert sum(longest) < 3.5 * 3600
-    assert sum(hours_ < 1 for hours_ in hours) < 20  # one in a thousand
+    assert sum(hours_ < 1 for hours_ in hours) < 4  # one in a thousand
     assert 1.5 < statistics.fmean(hours) < 2
     assert 14 < statistics.fmean(in_an_hour) < 16
-    assert sum(retries > 20 for retries in in_an_hour) < 200
+    assert sum(retries > 20 for retries in in_an_hour) < 40
 
 
 # --------------------------------------------------------------------------- paths
@@ -358,37 +357,6 @@ def test_an_execution_that_was_redriven_looks_before_it_performs(
 OUTCOMES = {"PerformEffect": "performed", "Done": "found", "DeadLetter": "resolved"}
 
 
-def in_lists(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return values | st.recursive(
-        values, lambda inner: st.lists(inner, min_size=1, max_size=2), max_leaves=3
-    )
-
-
-SAID = st.booleans() | st.sampled_from([None, "true", "false", "", 1, 0, {}, {"performed": True}])
-ODD = in_lists(
-    st.fixed_dictionaries({}, optional={"performed": in_lists(SAID), "effect": SAID}) | SAID
-)
-
-
-@settings(max_examples=200)
-@given(answer=ODD)
-def test_only_an_object_with_a_boolean_says_anything(answer: Any) -> None:
-    said = answer.get("performed") if isinstance(answer, dict) else None
-    if said is True and "effect" in answer:
-        run(("perform", answer))
-    else:
-        run(("perform", answer), LOOKED_UP)
-    if said is True:
-        assert run(UNKNOWN[0], ("find", answer))[1]["outcome"] == "found"
-    elif said is False:
-        run(UNKNOWN[0], ("find", answer), PERFORMED)
-    else:
-        performed = STATES["FindEffect"]["Output"]["performed"]
-        assert asl.evaluate(performed, result={"Payload": answer}) is None
-        services, _ = run(UNKNOWN[0], ("find", answer), RESOLVE)
-        assert services.letters[0]["reason"] == "outcome_unknown"
-
-
 def test_each_answer_leads_where_it_should() -> None:
     for answers, expected in ANSWERED:
         asked: list[str] = ["perform", *["find", "perform"][: len(answers) - 1]]
@@ -398,6 +366,7 @@ def test_each_answer_leads_where_it_should() -> None:
         assert end["outcome"] == OUTCOMES[expected[-1]], answers
 
 
+@pytest.mark.long
 def test_an_interpreter_whose_catch_sees_no_error_of_an_output_takes_them_alike() -> None:
     """moto's, which is LocalStack's. What AWS's Catch sees, its pages do not say."""
     with moto_machine.process_message() as states_of:
@@ -577,14 +546,10 @@ def test_message_that_would_outgrow_the_dead_letter_is_left_in_the_execution(
     assert (too_large["message"], too_large["execution_arn"]) == (None, "arn")
 
 
-@settings(max_examples=30)
-@given(
-    text=st.text(min_size=1, max_size=10),
-    size=st.integers(190_000, 256 * 1024),
-    message_id=st.text(min_size=1, max_size=10).map(lambda text: text * 300),
-)
-def test_dead_letter_always_fits_into_a_state(text: str, size: int, message_id: str) -> None:
-    message = {"message_id": message_id, "body": text * (size // len(text))}
+@pytest.mark.parametrize("text", ["a", '"', "\\", "\x01", "€", "🎁"])
+@pytest.mark.parametrize("size", [190_000, 199_900, 256 * 1024])
+def test_a_dead_letter_always_fits_into_a_state(text: str, size: int) -> None:
+    message = {"message_id": text * 3000, "body": text * (size // len(text.encode()))}
 
     posted = asl.letter_of(message, cause='"€"' * (2 * 4096 // 3))
 

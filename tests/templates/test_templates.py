@@ -10,11 +10,9 @@ import boto3
 import pytest
 
 import consumer
-from actonce.adopt.project.nested_template import nested_template
 from actonce.stack.stack_files import version, version_of
 from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, redelivery_delay
 from actonce_core.batch import LARGEST_BATCH
-from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support.limited_starter import MALLOC
 from tests.support.metrics import told_metrics
 from tests.support.snapshots import Snapshot
@@ -117,35 +115,6 @@ def test_queues_buckets_and_topics_are_not_reached_without_tls(file: Path) -> No
         assert of_type(template, kind).keys() == denied & template["Resources"].keys()
 
 
-@by_file(*SAMS, *PLAIN[1:])
-def test_every_writer_has_a_log(file: Path) -> None:
-    template = load(file)
-    groups = of_type(template, "AWS::Logs::LogGroup")
-    for name, resource in template["Resources"].items():
-        if resource["Type"].endswith(("::Function", "::StateMachine")):
-            properties = resource["Properties"]
-            where = [properties.get(one) for one in ("LoggingConfig", "LoggingConfiguration")]
-            assert groups.keys() & set(references([*where, properties.get("Logging")])), name
-
-
-@by_file(*SAMS, *PLAIN)
-def test_every_alarm_tells_a_topic_and_is_quiet_when_nothing_happens(file: Path) -> None:
-    alarms = of_type(load(file), "AWS::CloudWatch::Alarm")
-
-    assert bool(alarms) is (file != TEMPLATE)  # its own are nested
-    for name, alarm in alarms.items():
-        wanted = alarm["Properties"]
-        assert wanted["AlarmActions"] in ([{"Ref": "AlarmTopic"}], [{"Ref": "AlarmTopicArn"}])
-        silence = "breaching" if name == "NoAuditAlarm" else "notBreaching"
-        assert wanted["TreatMissingData"] == silence
-        assert wanted["AlarmDescription"]
-        period = wanted.get("Period", 0)  # without one it has an expression
-        for one in period["Fn::If"][1:] if isinstance(period, dict) else [period]:
-            seconds = one * wanted["EvaluationPeriods"]
-            assert seconds <= (604_800 if one >= 3600 else 86_400)  # CloudWatch's most
-            assert wanted.get("DatapointsToAlarm", 1) <= wanted["EvaluationPeriods"]
-
-
 # --------------------------------------------------------------------------- least privilege
 
 
@@ -203,59 +172,13 @@ def test_what_raises_an_alarm_is_as_reviewed(snapshot: Snapshot) -> None:
     lines = []
     for file in (LOCKS, *PLAIN):
         for name, alarm in of_type(load(file), "AWS::CloudWatch::Alarm").items():
-            left_out = ("AlarmDescription", "AlarmActions", "OKActions", "AlarmName")
+            left_out = ("AlarmDescription", "OKActions", "AlarmName")
             told = {key: value for key, value in alarm["Properties"].items() if key not in left_out}
             lines += [f"{name}\n", *(f"    {key}: {written(told[key])}\n" for key in sorted(told))]
     snapshot("alarms.txt", "".join(lines))
 
 
-@by_file(*SAMS, *PLAIN, NOTIFICATIONS, PIPELINE)
-def test_nobody_may_do_everything_but_the_owner_of_a_key(file: Path) -> None:
-    allowed = [
-        (name, action)
-        for name, resource in load(file)["Resources"].items()
-        for statement in statements(resource)
-        for action in as_list(statement["Action"])
-        if statement["Effect"] == "Allow" and "*" in action
-    ]
-    assert allowed == ([("AlarmTopicKey", "kms:*")] if file.stem == "alarms" else [])
-
-
-@by_file(*SAMS, *PLAIN, NOTIFICATIONS, PIPELINE)
-def test_every_wildcard_says_why(file: Path) -> None:
-    for line in file.read_text().splitlines():
-        # Of the versions of a function the statement says it once, above.
-        is_one = "*" in line.replace(':*"', "")
-        if is_one and re.match(r"\s*(-|Action:|Resource:|Condition:)", line):
-            assert re.search(r"\*.*\s# \w+", line), line
-
-
-@by_file(*SAMS, *PLAIN[1:])
-def test_every_function_and_state_machine_has_a_role_of_its_own(file: Path) -> None:
-    template = load(file)
-    roles = [
-        role
-        for resource in template["Resources"].values()
-        if resource["Type"].endswith(("::Function", "::StateMachine"))
-        for role in references(resource["Properties"].get("Role", resource["Properties"]))
-        if role in of_type(template, "AWS::IAM::Role")
-    ]
-
-    assert len(roles) == len(set(roles))
-    assert file not in SAMS or sorted(roles) == sorted(of_type(template, "AWS::IAM::Role"))
-
-
 # --------------------------------------------------------------------------- parameters
-
-
-@by_file(*SAMS)
-def test_stack_deploys_without_a_word_and_shows_every_parameter_in_a_group(file: Path) -> None:
-    template = load(file)
-    parameters = template["Parameters"]
-    groups = template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
-
-    assert all(one.get("Description") and "Default" in one for one in parameters.values())
-    assert sorted(name for one in groups for name in one["Parameters"]) == sorted(parameters)
 
 
 def test_fewer_rounds_reach_who_counts_them() -> None:
@@ -338,24 +261,15 @@ WITH_KEY: dict[str, dict[str, Any]] = {
 }
 """Every type that keeps something, and where it says with which key."""
 
-OF_KEY = {"KmsMasterKeyId", "SSESpecification", "KmsKeyId", "BucketKeyEnabled", "KeyARN"}
-
 
 def deployed(file: Path, key: str) -> dict[str, Any]:
     """The template as it is deployed with a key, or without."""
     return resolved(load(file), KmsKeyArn=key)
 
 
-def names(node: Any) -> set[str]:
-    if isinstance(node, dict):
-        return set(node).union(*map(names, node.values()))
-    return set().union(*map(names, node)) if isinstance(node, list) else set()
-
-
 @by_file(*SAMS, *PLAIN)
-def test_all_that_is_kept_is_encrypted_with_the_key(file: Path) -> None:
+def test_all_that_is_kept_is_encrypted_with_the_key_or_with_aws_s_own(file: Path) -> None:
     template = deployed(file, KEY)
-
     for resource_type, expected in WITH_KEY.items():
         for name, resource in of_type(template, resource_type).items():
             found = {key: resource["Properties"].get(key) for key in expected}
@@ -363,80 +277,42 @@ def test_all_that_is_kept_is_encrypted_with_the_key(file: Path) -> None:
             assert "SqsManagedSseEnabled" not in resource["Properties"]  # both at once are refused
     assert of_type(template, "AWS::KMS::Key") == {}
 
-
-@by_file(*SAMS, *PLAIN)
-def test_without_a_key_aws_s_own_encrypt(file: Path) -> None:
     template = deployed(file, "")
-
-    for name, resource in template["Resources"].items():
-        allowed = {"KmsMasterKeyId"} if name == "AlarmTopic" else set()
-        assert OF_KEY & names(resource) <= allowed, name
-    assert of_type(template, "AWS::IAM::Policy").keys() <= {"StartDaysPolicy"}
+    assert KEY not in str(template)
     for queue in of_type(template, "AWS::SQS::Queue").values():
         assert queue["Properties"]["SqsManagedSseEnabled"] is True
 
 
-@by_file(*SAMS, *PLAIN)
-def test_whoever_reaches_what_is_encrypted_may_use_the_key_through_its_service_alone(
-    file: Path,
+@by_file(*SAMS)
+@pytest.mark.parametrize(
+    ("parameter", "good", "bad"),
+    [
+        (
+            "KmsKeyArn",
+            ["", KEY, KEY.replace("arn:aws:", "arn:aws-us-gov:").replace("key/", "key/mrk-")],
+            ["alias/mine", KEY.replace("key/", "alias/"), KEY.rpartition("/")[2], f"{KEY} "],
+        ),
+        # They begin with the one that has the message's id.
+        (
+            "EffectsAttributes",
+            ["message_id", "order_id,sent_at,card", "order id, , card ", " #,"],
+            ["", ",sent_at", " ", "  ,sent_at"],
+        ),
+    ],
+)
+def test_a_parameter_takes_only_what_is_right(
+    file: Path, parameter: str, good: list[str], bad: list[str]
 ) -> None:
-    template = deployed(file, KEY)
-    reaching = {
-        (name, service)
-        for name, role in of_type(template, "AWS::IAM::Role").items()
-        for statement in statements(role)
-        for action in as_list(statement["Action"])
-        if (service := action.split(":")[0]) in ("sqs", "dynamodb", "s3")
-    }
-    for resource in template["Resources"].values():
-        for statement in statements(resource):
-            if any(action.startswith("kms:") for action in as_list(statement["Action"])):
-                assert "kms:ViaService" in statement["Condition"]["StringEquals"]
-
-    assert ("UseKey" in template["Resources"]) is bool(reaching)
-    if reaching:
-        policy = template["Resources"]["UseKey"]["Properties"]
-        (statement,) = statements(policy)
-        assert statement["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
-        assert statement["Resource"] == KEY
-        assert {role["Ref"] for role in policy["Roles"]} == {role for role, _ in reaching}
-        through = as_list(statement["Condition"]["StringEquals"]["kms:ViaService"])
-        assert {one["Fn::Sub"] for one in through} == {
-            f"{service}.${{AWS::Region}}.${{AWS::URLSuffix}}" for _, service in reaching
-        }
-
-
-@by_file(*SAMS)
-def test_only_a_keys_arn_is_taken(file: Path) -> None:
-    pattern = load(file)["Parameters"]["KmsKeyArn"]["AllowedPattern"]
-
-    for good in ("", KEY, KEY.replace("arn:aws:", "arn:aws-us-gov:").replace("key/", "key/mrk-")):
-        assert re.search(pattern, good)
-    for bad in ("alias/mine", KEY.replace("key/", "alias/"), KEY.rpartition("/")[2], f"{KEY} "):
-        assert not re.search(pattern, bad)
-
-
-@by_file(*SAMS)
-def test_the_effects_attributes_begin_with_the_one_that_has_the_messages_id(file: Path) -> None:
-    pattern = load(file)["Parameters"]["EffectsAttributes"]["AllowedPattern"]
-
-    for good in ("message_id", "order_id,sent_at,card", "order id, , card ", " #,"):
-        assert re.search(pattern, good)
-        assert Attributes.of_output(good).key
-    for bad in ("", ",sent_at", " ", "  ,sent_at"):
-        assert not re.search(pattern, bad)
+    pattern = load(file)["Parameters"][parameter]["AllowedPattern"]
+    assert [text for text in (*good, *bad) if re.search(pattern, text)] == good
 
 
 # --------------------------------------------------------------------------- template.yaml
 
-WHOLE = load()
+WHOLE, OF_LOCKS = load(), load(LOCKS)
+LOCKING: dict[str, Any] = OF_LOCKS["Resources"]
 RESOURCES: dict[str, Any] = WHOLE["Resources"]
-STARTER = properties(RESOURCES, "StarterFunction")
 PROCESS_MESSAGE = properties(RESOURCES, "ProcessMessage")
-REQUESTS_QUEUE = properties(RESOURCES, "RequestsQueue")
-
-
-# --------------------------------------------------------------------------- queues
 
 
 @by_file(*SAMS)
@@ -446,59 +322,38 @@ def test_no_outage_of_a_day_is_received_away_and_each_delivery_is_answered_for(f
         "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
         "maxReceiveCount": 1000,
     }
-    (event,) = (
-        event["Properties"]
-        for one in of_type(load(file), "AWS::Serverless::Function").values()
-        for event in one["Properties"].get("Events", {}).values()
-    )
+    event = event_of(load(file))
     assert event["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert "FilterCriteria" not in event  # Lambda deletes what a filter does not match
     assert event["BatchSize"] == LARGEST_BATCH  # it is handled side by side
-    assert event["MetricsConfig"] == {"Metrics": ["EventCount"]}
 
 
-@by_file(*SAMS)
-@pytest.mark.parametrize(("most", "right"), [("0", True), ("1", False), ("2", True)])
-def test_a_single_poller_is_refused_before_lambda_refuses_it(
-    file: Path, most: str, *, right: bool
-) -> None:
-    assert ("Pollers" not in refusals(load(file), MaximumPollers=most)) is right
+def event_of(template: dict[str, Any]) -> dict[str, Any]:
+    """What a template says of the one event source mapping."""
+    (event,) = (
+        event["Properties"]
+        for one in of_type(template, "AWS::Serverless::Function").values()
+        for event in one["Properties"].get("Events", {}).values()
+    )
+    return dict(event)
 
 
 @by_file(*SAMS)
 @pytest.mark.parametrize(
-    ("parameters", "scaling"),
+    ("most", "scaling"),
     [
-        ({}, {"ScalingConfig": {"MaximumConcurrency": "10"}}),
-        (
-            {"MaximumPollers": "20"},
-            {"ProvisionedPollerConfig": {"MinimumPollers": "2", "MaximumPollers": "20"}},
-        ),
+        ("0", {"ScalingConfig": {"MaximumConcurrency": "10"}}),
+        ("20", {"ProvisionedPollerConfig": {"MinimumPollers": "2", "MaximumPollers": "20"}}),
     ],
 )
 def test_batches_are_bounded_by_a_concurrency_or_by_pollers_for_lambda_takes_not_both(
-    file: Path, parameters: dict[str, str], scaling: dict[str, Any]
+    file: Path, most: str, scaling: dict[str, Any]
 ) -> None:
-    template = load(file)
-    functions = of_type(resolved(template, **parameters), "AWS::Serverless::Function").values()
-    (event,) = (
-        event["Properties"]
-        for one in functions
-        for event in one["Properties"].get("Events", {}).values()
-    )
+    event = event_of(resolved(load(file), MaximumPollers=most))
     kinds = ("ScalingConfig", "ProvisionedPollerConfig")
     assert {kind: event[kind] for kind in kinds if kind in event} == scaling
-    # The least of the bounds that Lambda's pages say; 0 is none, and a rule refuses 1.
-    bounds = {
-        name: (one["MinValue"], one["MaxValue"])
-        for name in ("MaximumConcurrency", "MinimumPollers", "MaximumPollers")
-        for one in [template["Parameters"][name]]
-    }
-    assert bounds == {
-        "MaximumConcurrency": (2, 1000),
-        "MinimumPollers": (2, 200),
-        "MaximumPollers": (0, 2000),
-    }
+    assert not refusals(load(file), MaximumPollers=most)
+    assert refusals(load(file), MaximumPollers="1") == ["Pollers"]
 
 
 @pytest.mark.parametrize(
@@ -562,22 +417,23 @@ def test_first_attempts_are_refused_where_nothing_looks_an_effect_up(
     assert not refusals(WHOLE, EffectFunctionArn=effect or FUNCTION)
 
 
-def test_the_starter_may_call_the_effect_and_knows_it_only_for_first_attempts() -> None:
-    theirs = {"EffectFunctionArn": FUNCTION, "FindFunctionArn": FUNCTION}
-    for given in ({}, theirs):
-        made = resolved(WHOLE, **given)["Resources"]
-        variables = properties(made, "StarterFunction")["Environment"]["Variables"]
-        sids = [one.get("Sid") for one in statements(made["StarterRole"])]
-        assert not {"EFFECT_FUNCTION_ARN", "STARTER_TIMEOUT_SECONDS"} & variables.keys()
-        assert "MakeFirstAttempts" not in sids
-        made = resolved(WHOLE, **given, **ON_TROUBLE)["Resources"]
-        variables = properties(made, "StarterFunction")["Environment"]["Variables"]
-        machine = properties(made, "ProcessMessage")["DefinitionSubstitutions"]
-        assert variables["EFFECT_FUNCTION_ARN"] == machine["EffectFunctionArn"]
-        assert variables["FIND_FUNCTION_ARN"] == machine["FindFunctionArn"]
-        assert (
-            variables["STARTER_TIMEOUT_SECONDS"] == properties(made, "StarterFunction")["Timeout"]
-        )
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"EffectFunctionArn": FUNCTION, "FindFunctionArn": FUNCTION}],
+    ids=["own", "theirs"],
+)
+def test_the_starter_knows_the_effect_only_for_first_attempts(given: dict[str, str]) -> None:
+    made = resolved(WHOLE, **given)["Resources"]
+    variables = properties(made, "StarterFunction")["Environment"]["Variables"]
+    assert not {"EFFECT_FUNCTION_ARN", "STARTER_TIMEOUT_SECONDS"} & variables.keys()
+
+    made = resolved(WHOLE, **given, **ON_TROUBLE)["Resources"]
+    starter = properties(made, "StarterFunction")
+    variables = starter["Environment"]["Variables"]
+    machine = properties(made, "ProcessMessage")["DefinitionSubstitutions"]
+    assert variables["EFFECT_FUNCTION_ARN"] == machine["EffectFunctionArn"]
+    assert variables["FIND_FUNCTION_ARN"] == machine["FindFunctionArn"]
+    assert variables["STARTER_TIMEOUT_SECONDS"] == starter["Timeout"]
 
 
 def test_a_queue_of_the_teams_takes_the_place_of_the_stacks_everywhere() -> None:
@@ -585,17 +441,9 @@ def test_a_queue_of_the_teams_takes_the_place_of_the_stacks_everywhere() -> None
         "Fn::Sub": "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${RequestsQueueName}"
     }
     made = resolved(WHOLE, RequestsQueueName="orders")["Resources"]
-    starter = properties(made, "StarterFunction")
-    (taking,) = (s for s in statements(made["StarterRole"]) if s.get("Sid") == "TakeRequests")
-
     assert "RequestsQueue" not in {*made, *references(made)}
-    assert starter["Events"]["Requests"]["Properties"]["Queue"] == theirs
-    assert taking["Resource"] == theirs
+    assert event_of({"Resources": made})["Queue"] == theirs
     assert properties(made, "Alarms")["Parameters"]["RequestsQueueName"] == "orders"
-    assert starter["Environment"]["Variables"]["REQUESTS_QUEUE_URL"] == {
-        "Fn::Sub": "https://sqs.${AWS::Region}.${AWS::URLSuffix}/${AWS::AccountId}/"
-        "${RequestsQueueName}"
-    }
 
 
 # --------------------------------------------------------------------------- functions
@@ -639,38 +487,10 @@ def test_whatever_changes_the_effect_publishes_a_version_and_the_earlier_ones_st
     assert effect["UpdateReplacePolicy"] == "Retain"
 
 
-def functions_of(file: Path) -> dict[str, dict[str, Any]]:
-    """A template's functions, each with what it has from the Globals."""
-    template = load(file)
-    common = template.get("Globals", {}).get("Function", {})
-    return {
-        name: common | resource["Properties"]
-        for name, resource in template["Resources"].items()
-        if resource["Type"].endswith("::Function")
-    }
-
-
-@by_file(*SAMS, PLAIN[2])
-def test_one_parameter_says_for_which_processor_functions_and_layer_are(file: Path) -> None:
-    parameter = load(file)["Parameters"]["Architecture"]
-    assert (parameter["Default"], parameter["AllowedValues"]) == ("arm64", ["arm64", "x86_64"])
-    for function in functions_of(file).values():
-        assert function["Architectures"] == [{"Ref": "Architecture"}]
-    for layer in re.findall(r"Layers: (.*)", nested_template(file.read_text())):
-        assert "powertools/python/${Architecture}/${PythonRuntime}/" in layer
-
-
-@by_file(*SAMS, PLAIN[2])
-def test_what_lambda_writes_beside_our_lines_is_json_too(file: Path) -> None:
-    for function in functions_of(file).values():
-        assert function["LoggingConfig"]["LogFormat"] == "JSON"
-
-
-def test_functions_are_traced_and_malloc_is_told_what_the_memory_was_measured_with() -> None:
-    function = WHOLE["Globals"]["Function"]
-    begun = load(PROJECT / "actonce/adopt/project/skeleton/template.yaml")["Globals"]["Function"]
-    assert function["Tracing"] == begun["Tracing"] == "Active"
-    assert function["Environment"]["Variables"].items() >= MALLOC.items()
+def test_malloc_is_told_what_the_memory_was_measured_with() -> None:
+    of_starter = WHOLE["Globals"]["Function"]
+    for function in (of_starter, properties(LOCKING, "ConsumerFunction")):
+        assert function["Environment"]["Variables"].items() >= MALLOC.items()
 
 
 # --------------------------------------------------------------------------- the state machine
@@ -742,37 +562,19 @@ def test_dashboards_show_metrics_that_there_are_and_grafana_each_of_our_own() ->
     shown = shown_by_the_stack()
     assert {one for one in shown if one[0] == "ActOnce"} <= own
     grafana = json.loads((PROJECT / "examples/grafana/actonce.json").read_text("utf-8"))
-    targets = [target for panel in grafana["panels"] for target in panel["targets"]]
     queried: set[Shown] = {
-        (one["namespace"], one["metricName"], frozenset(one["dimensions"])) for one in targets
+        (one["namespace"], one["metricName"], frozenset(one["dimensions"]))
+        for panel in grafana["panels"]
+        for one in panel["targets"]
     }
     assert own <= queried <= own | shown
-    variables = {one["name"]: one["query"] for one in grafana["templating"]["list"]}
-    asked = [one for name, one in variables.items() if name != "datasource"]
-    assert {
-        (one["namespace"], one["metricName"], frozenset([one["dimensionKey"]])) for one in asked
-    } <= own | shown
-    # Each variable stands for the dimension that it was asked of.
-    values = {(key, value) for one in targets for key, value in one["dimensions"].items()}
-    assert values == {(one["dimensionKey"], f"${one['refId']}") for one in asked} | {
-        ("reason", "*")
-    }
-    assert variables.keys() == {"datasource", *(one["refId"] for one in asked)}
 
 
 # --------------------------------------------------------------------------- locks.yaml
 
-OF_LOCKS = load(LOCKS)
-LOCKING: dict[str, Any] = OF_LOCKS["Resources"]
 
-
-def test_it_is_of_template_yaml_s_version_and_has_its_outputs() -> None:
-    # But those of executions, of their effect, and of what a decision brings them.
-    own = {"ProcessMessageArn", "AppointmentsFunctionName", "AlarmTopicKeyArn"}
-    own |= {"EffectTimeoutSeconds", "StragglerMarginSeconds", "StartExecutions"}
-
+def test_it_is_of_template_yaml_s_version() -> None:
     assert version_of(LOCKS.read_text()) == version()
-    assert WHOLE["Outputs"].keys() - own <= OF_LOCKS["Outputs"].keys()
 
 
 def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it() -> None:
@@ -832,8 +634,3 @@ def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_els
         accepted += starts
         assert (refusals(OF_LOCKS, **given) == []) is starts, given
     assert accepted
-
-
-def test_behind_a_lock_malloc_is_told_the_same() -> None:
-    consumer_function = properties(LOCKING, "ConsumerFunction")
-    assert consumer_function["Environment"]["Variables"].items() >= MALLOC.items()

@@ -124,10 +124,10 @@ def read(raw: CallResult, operation: str, message_id: str) -> Answer:
     return answer(Outcome.NOTHING if found is None else Outcome.PERFORMED, effect=found)
 
 
-def perform_event(message_id: str, body: Any, attempt: int = 1) -> Event:
+def perform_event(message_id: str, body: Any) -> Event:
     """The stack's event; `body` is the value that becomes the message's text."""
     message = {"message_id": message_id, "body": json.dumps(body)}
-    return {"operation": "perform", "attempt": attempt, "message": message}
+    return {"operation": "perform", "attempt": 1, "message": message}
 
 
 def find_event(message_id: str) -> Event:

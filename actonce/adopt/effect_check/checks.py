@@ -104,7 +104,7 @@ class Trial:
             story = ". ".join((*self._calls[-_CALLS_TOLD:], str(broken)))
             change = _hint(self._last) or broken.change or check.change
             return Finding(check.name, check.asks, Status.FAILED, story, change)
-        return Finding(check.name, check.asks, check.kept, told)
+        return Finding(check.name, check.asks, Status.PASSED, told)
 
     # ----------------------------------------------------------------- asking
 
@@ -113,17 +113,15 @@ class Trial:
         self._counter += 1
         return f"{self._ids}-{self._counter}-{end}"
 
-    def perform(
-        self, message_id: str, body: Any = None, kill: float | None = None, attempt: int = 1
-    ) -> Answer:
+    def perform(self, message_id: str, body: Any = None, kill: float | None = None) -> Answer:
         """Ask the effect to perform."""
-        event = self.event(message_id, self.settings.body if body is None else body, attempt)
+        event = self.event(message_id, self.settings.body if body is None else body)
         return self.performed(message_id, self.caller.call(event, kill), kill)
 
-    def event(self, message_id: str, body: Any, attempt: int = 1) -> Event:
+    def event(self, message_id: str, body: Any) -> Event:
         """The event of perform, with the id in the body, too, if the stack reads it there."""
         body = put_id(body, self.settings.message_id_from, message_id)
-        return perform_event(message_id, body, attempt)
+        return perform_event(message_id, body)
 
     def performed(self, message_id: str, raw: CallResult, kill: float | None = None) -> Answer:
         """Read the answer to performing."""
@@ -143,7 +141,7 @@ class Trial:
         self.must(
             told.said is Outcome.PERFORMED,
             "It has to be performed, for every id",
-            'Answer {"performed": true, "effect": {…}} when it is done.',
+            'Answer {"performed": true, "effect": {…}} when it is done; null will do.',
         )
         return told
 
@@ -198,13 +196,11 @@ class Check:
             and its docstring the promise.
         change: what to do if the promise is broken.
         looks: whether it needs `find`.
-        kept: the status if it is kept.
     """
 
     tried: Callable[[Trial], str | None]
     change: str
     looks: bool
-    kept: Status
 
     @property
     def name(self) -> str:
@@ -223,11 +219,9 @@ CHECKS: list[Check] = []
 Tried = TypeVar("Tried", bound=Callable[[Trial], str | None])
 
 
-def _check(
-    change: str = "", *, looks: bool = True, kept: Status = Status.PASSED
-) -> Callable[[Tried], Tried]:
+def _check(change: str = "", *, looks: bool = True) -> Callable[[Tried], Tried]:
     def registered(tried: Tried) -> Tried:
-        CHECKS.append(Check(tried, change, looks, kept))
+        CHECKS.append(Check(tried, change, looks))
         return tried
 
     return registered
@@ -271,33 +265,18 @@ def _finds_nothing(trial: Trial) -> None:
 
 @_check(
     "Store with the effect what perform answers, and read that consistently: ConsistentRead=True, "
-    "no index, replica, search or cache that lags. A find that is too early makes it happen twice."
+    "no index, replica, search or cache that lags, nor what is gone with the process, as memory or "
+    "/tmp. A find that is too early makes it happen twice. Describe what is done, not when it is "
+    "looked at, and expire nothing of it."
 )
 def _finds_it(trial: Trial) -> None:
-    """What was performed is found, at once; what perform said of it is said again."""
+    """What was performed is found, at once, later, and by another process; and described alike."""
     done = trial.act("found")
-    found = trial.look(done.message_id, Outcome.PERFORMED).effect
+    first = trial.look(done.message_id, Outcome.PERFORMED)
+    found = first.effect
     says_more = isinstance(found, dict) and isinstance(done.effect, dict) and found | done.effect
     trial.must(found in (done.effect, says_more), "They have to describe one effect")
-
-
-@_check(
-    "Describe what is done, not when or by whom it is looked at; and do not remove or expire "
-    "what find reads by."
-)
-def _finds_it_again(trial: Trial) -> None:
-    """A second look, and a later one, say the same as the first."""
-    first = trial.look(trial.act("again").message_id)
-    _same_later(trial, first, (0.0, 0.0, trial.settings.settle))
-
-
-@_check(
-    "Keep what find reads by outside of the process: where the effect itself is, or in a "
-    "table. Memory and /tmp are gone with the process."
-)
-def _finds_it_elsewhere(trial: Trial) -> None:
-    """Another process finds it: nothing is remembered in one alone."""
-    done = trial.act("elsewhere")
+    _same_later(trial, first, (0.0, trial.settings.settle))
     trial.caller.renew()
     trial.look(done.message_id, Outcome.PERFORMED)
 
@@ -453,18 +432,6 @@ def _slow_provider(trial: Trial) -> str:
     return f"it waits {took:.1f} s, and gives up"
 
 
-@_check(looks=False, kept=Status.TOLD)
-def _performed_again(trial: Trial) -> str:
-    """What it makes of a second perform with one id (the stack does not rely on it)."""
-    first = trial.act("twice")
-    second = trial.perform(first.message_id, attempt=2)
-    if second.said is not Outcome.PERFORMED:
-        return f"it is refused: {second.said}"
-    if second.effect == first.effect:
-        return "it has the same description, so it may be one effect"
-    return "it is a second effect: what ActOnce is for"
-
-
 def _hint(told: Answer | None) -> str:
     """What to change if the answer took too long, or was meant to be clear and is not."""
     if told is None or told.said is not Outcome.UNKNOWN:
@@ -477,9 +444,7 @@ def _hint(told: Answer | None) -> str:
     for meant in ("NotPerformed", "Rejected"):
         if bare.endswith(meant.lower()):
             return f"Name the error {meant}, not {name}: names are compared whole."
-    if answer.get("performed") is True:
-        return 'Put "effect" into the answer: a small description, or null.'
-    return 'Answer "performed": true, the JSON value.' if answer.get("performed") else ""
+    return ""
 
 
 def _quoted(message_id: str) -> str:

@@ -11,7 +11,6 @@ class Status(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     UNTRIED = "not tried"
-    TOLD = "told"  # it cannot fail, and is worth knowing
 
 
 @dataclass(frozen=True, slots=True)

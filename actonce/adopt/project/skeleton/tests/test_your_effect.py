@@ -26,6 +26,11 @@ os.environ |= {
 from your_effect import Rejected, YourEffect, answer
 
 
+# Of the table itself, and no copy of it that lags.
+LOOKS = {"TableName": "effects", "ConsistentRead": True}
+LOOKS |= {"KeyConditionExpression": ANY, "ExpressionAttributeValues": ANY}
+
+
 def event(name: str) -> dict[str, Any]:
     read: dict[str, Any] = json.loads((PROJECT / "events" / name).read_text())
     return read
@@ -57,13 +62,13 @@ class TestYourEffect(unittest.TestCase):
             answer(self.effect, event("perform.json"))
 
     def test_it_finds_nothing_where_nothing_was_done(self) -> None:
-        self.aws.add_response("query", {"Items": []})
+        self.aws.add_response("query", {"Items": []}, LOOKS)
         said = answer(self.effect, event("find.json"))
         self.assertEqual(said, {"performed": False, "effect": None})
 
     def test_it_finds_what_it_did(self) -> None:
         row = {"effect_id": {"S": "order-1"}, "amount": {"N": "20"}}
-        self.aws.add_response("query", {"Items": [row]})
+        self.aws.add_response("query", {"Items": [row]}, LOOKS)
         said = answer(self.effect, event("find.json"))
         self.assertEqual(said["effect"], {"order": "order-1", "amount": 20})
 
