@@ -164,9 +164,8 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
         counted = outcome.judge(sent, found, seconds, ordered=ordered)
         second = None
         if rehearsal is not None:
-            second = second_count.count_again(
-                stack, paths.records, counted, say, settings.own, rehearsal
-            )
+            rehearsal.result()
+            second = second_count.count_again(stack, paths.records, counted, say, settings.own)
     except KeyboardInterrupt as error:
         raise _interrupted(paths, was_up=was_up) from error
     interruptions = faults.injected(paths.faults) + by_operator

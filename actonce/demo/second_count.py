@@ -54,8 +54,7 @@ def count_again(
     records: Path,
     outcome: Outcome,
     say: Say,
-    own: OwnEffect | None,
-    rehearsal: Future[None],
+    own: OwnEffect | None = None,
 ) -> SecondCount:
     """Collect a run's records, audit them, and compare the audit with the first count.
 
@@ -65,7 +64,6 @@ def count_again(
         outcome: the first count.
         say: is called with each step.
         own: a team's own effect; None for the example.
-        rehearsal: of the audit.
 
     Raises:
         Failed: the records could not be collected or judged.
@@ -86,7 +84,6 @@ def count_again(
     if collected.missing:
         raise Failed(f"The records are not complete: {' '.join(collected.missing)}")
     say("Auditing the records")
-    rehearsal.result()
     # The rehearsal's, or with `--keep` an earlier run's, is of records that have changed since.
     shutil.rmtree(records / "audit", ignore_errors=True)
     summary = _audited(records, now, by_word=by_word, last=True)
