@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RESOLVED := -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command 'make lock'
+ONLY_OF_SAM_VALIDATE_LINT := cfn-lint mpmath networkx sympy
 
 # What Python compiled is kept, also where a container's image says otherwise: the demo and the tests
 # start it hundreds of times.
@@ -50,7 +51,7 @@ fmt: everything  ## Format the code
 lock:  ## Resolve the dependencies anew into the two lock files
 	$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install -q 'uv>=0.13,<0.14'
 	.venv-lock/bin/uv pip compile $(RESOLVED) --upgrade --extra dev pyproject.toml -o requirements/dev.lock
-	.venv-lock/bin/uv pip compile $(RESOLVED) --upgrade --extra demo -c requirements/dev.lock pyproject.toml -o requirements/demo.lock
+	.venv-lock/bin/uv pip compile $(RESOLVED) --upgrade --extra demo -c requirements/dev.lock $(ONLY_OF_SAM_VALIDATE_LINT:%=--no-emit-package %) pyproject.toml -o requirements/demo.lock
 	rm -rf .venv-lock
 
 clean:  ## Stop the embedded AWS and remove everything that can be made again

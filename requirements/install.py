@@ -57,7 +57,10 @@ def install(kind: str) -> None:
     if _is_installed(kind):
         return
     started = time.monotonic()
-    _say(f"Installing {LOCKS[kind]} into {VENV}")
+    _say(
+        f"Installing {LOCKS[kind]} into {VENV}: usually a minute, as long as it takes to download "
+        "some 500 MB, and once only"
+    )
     _make_venv()
     locked = requirements((PROJECT / LOCKS[kind]).read_text())
     with tempfile.TemporaryDirectory(prefix="actonce-install-") as folder:
@@ -156,6 +159,9 @@ def _install_locked(blocks: list[tuple[str, str]], left_out: set[str], folder: P
     # Of several indexes each is asked, as pip does; the hashes tell the right file.
     into = [str(uv), "pip", "install", "--quiet", "--index-strategy", "unsafe-best-match"]
     into += ["--python", str(BIN / "python")]
+    # PySpark comes as sources only. To compress 450 MB of a wheel that is unpacked at once took two
+    # thirds of its time.
+    into += ["--config-settings-package", "pyspark:--build-option=--compression=stored"]
     environment = os.environ | _told_to_pip()
     for wish in (locked, project):
         answer = _run([*into, *wish], environment=environment)

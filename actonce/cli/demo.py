@@ -92,8 +92,8 @@ def demo(
 
     Brings the embedded AWS up if it is not, sends some requests more than once, waits until all has
     come to rest, and counts what the queues, tables and execution histories say. Then collects the
-    records of the run and audits them: a second, independent count. That takes about a minute. Exit
-    status 1 if a message was acted on twice or lost, or if the two counts differ.
+    records of the run and audits them: a second, independent count. That takes about half a minute.
+    Exit status 1 if a message was acted on twice or lost, or if the two counts differ.
 
     It starts from empty queues, tables and histories. An embedded AWS that a demo has brought up is
     thrown away for that, with what was sent to it; over any other it refuses to run.
@@ -133,6 +133,11 @@ def demo(
         audit and _can_audit(),
         own=own,
     )
+    if messages is None and file is None:
+        console.say(
+            "Usually half a minute on two idle cores, the first time ten seconds more; half of it "
+            "until what is interrupted has timed out or comes again"
+        )
     started = time.monotonic()
     result = run(settings, paths, console.say)
     waited = round(time.monotonic() - started, 1)

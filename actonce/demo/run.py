@@ -146,6 +146,7 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
             say("Sending, and waiting for rest")
             started = time.monotonic()
             sent = send(stack, reader, source, record)
+            rehearsal = second_count.rehearse(paths.records) if settings.audit else None
             expected = len({message.execution_name for message in sent} - {None})
             wait_for_rest(stack, expected, quiet_seconds=settings.quiet_seconds)
             by_operator = Counter[str]()
@@ -162,7 +163,8 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
         found = records.read(stack, settings.own, ids)
         counted = outcome.judge(sent, found, seconds, ordered=ordered)
         second = None
-        if settings.audit:
+        if rehearsal is not None:
+            rehearsal.result()
             second = second_count.count_again(stack, paths.records, counted, say, settings.own)
     except KeyboardInterrupt as error:
         raise _interrupted(paths, was_up=was_up) from error

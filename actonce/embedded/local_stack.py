@@ -29,8 +29,9 @@ from actonce.embedded.nesting import value_of
 from actonce.embedded.parameters import HERE
 
 STARTER_TIMEOUT_SECONDS = 16
-VISIBILITY_TIMEOUT_SECONDS = STARTER_TIMEOUT_SECONDS + 2
-"""The starter retries until its time-out; its deliveries must not come back before."""
+VISIBILITY_TIMEOUT_SECONDS = 10
+"""Longer than the SDK retries a call that is refused. A starter that is slower, until its time-out,
+has its deliveries beside another, which suppresses them."""
 CONSUMER_VISIBILITY_TIMEOUT_SECONDS = 5
 CONSUMER_TIMEOUT_SECONDS = 8
 LEASE_SECONDS = 4

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
 from tests.embedded.command_line import BAD_LINES, demo, start_demo
 from tests.embedded.waiting import wait_until
+from tests.support.commands import succeeds
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
@@ -67,3 +69,23 @@ def test_bad_lines_of_a_file_are_refused(paths: Paths, tmp_path: Path) -> None:
     conflicts = answer["refused"].pop("conflict")
     assert answer["suppressed"] + conflicts == 2
     assert answer["refused"] == {"no_message_id": 2, "not_json": 2, "too_large": 1}
+
+
+def test_ctrl_c_while_messages_come_to_rest_leaves_neither_the_stack_nor_spark(
+    paths: Paths,
+) -> None:
+    process = start_demo(paths, "--audit", "--messages", "100")
+    summary = paths.records / "audit" / "summary.json"
+    wait_until(summary.exists, 200)  # Spark audits what was sent
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "The embedded AWS that it had brought up is down" in err
+    assert "has not come to its end" in summary.read_text()  # nobody waited for it
+    wait_until(lambda: _processes_of(paths) == [])
+
+
+def _processes_of(paths: Paths) -> list[str]:
+    """Those whose command or environment names the folder."""
+    listing = succeeds(["ps", "eww", "-eo", "pid=,command="]).splitlines()
+    return [line for line in listing if str(paths.home) in line]
