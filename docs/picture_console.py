@@ -69,8 +69,8 @@ def _take(page: Page, address: str) -> None:
     (PICTURES / "console.png").write_bytes(page.screenshot(whole=False))
 
 
-def _actonce(arguments: list[str], environment: dict[str, str], told: str = "") -> None:
-    subprocess.run([*ACTONCE, *arguments], env=environment, input=told, text=True, check=True)
+def _actonce(arguments: list[str], environment: dict[str, str], answer: str = "") -> None:
+    subprocess.run([*ACTONCE, *arguments], env=environment, input=answer, text=True, check=True)
 
 
 if __name__ == "__main__":

@@ -115,14 +115,14 @@ def _make_venv() -> None:
     answer = _run([sys.executable, "-m", "venv", "--clear", str(VENV)])
     if answer.returncode != 0:
         shutil.rmtree(VENV, ignore_errors=True)
-        said = answer.stderr + answer.stdout
-        if "ensurepip" in said or "No module named venv" in said:
+        output = answer.stderr + answer.stdout
+        if "ensurepip" in output or "No module named venv" in output:
             version = f"{sys.version_info.major}.{sys.version_info.minor}"
             raise InstallError(
                 f"{sys.executable} has no module venv with pip: install it (Debian, Ubuntu: "
                 f"apt-get install python{version}-venv)."
             )
-        raise _failed("make the environment", said)
+        raise _failed("make the environment", output)
 
 
 def requirements(lock: str) -> list[tuple[str, str]]:
@@ -184,13 +184,13 @@ def _uv(block: str, folder: Path) -> Path:
 def _told_to_pip() -> dict[str, str]:
     """Pip's settings in uv's words, unless uv has been told by itself."""
     listing = _run([str(BIN / "python"), "-m", "pip", "config", "list"]).stdout
-    told = {}
+    settings = {}
     for line in listing.splitlines():
         key, _, value = line.partition("=")
         variable = _PIP_SETTINGS.get(key.rpartition(".")[2].lower().replace("_", "-"))
         if variable and variable not in os.environ:
-            told[variable] = value.strip("'\"")
-    return told
+            settings[variable] = value.strip("'\"")
+    return settings
 
 
 def _run(
@@ -207,11 +207,11 @@ def _run(
     )
 
 
-def _failed(what: str, said: str) -> InstallError:
+def _failed(what: str, output: str) -> InstallError:
     """The sentence for what an installer said."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     return InstallError(
-        f"Could not {what}: {' '.join(lines[-3:])[:600] or 'nothing was said'} Behind a proxy set "
+        f"Could not {what}: {' '.join(lines[-3:])[:600] or 'no output'} Behind a proxy set "
         "HTTPS_PROXY; for an index of your own, pip config set global.index-url URL.",
         status=1,
     )

@@ -64,12 +64,12 @@ def _watch(connection: socket.socket) -> NoReturn:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _, output, _, _ = socket.recv_fds(connection, 1, len(_OUTPUT))
         stream = connection.makefile("rw")
-        asked = json.loads(stream.readline())
+        request = json.loads(stream.readline())
         pid = os.fork()
         if pid == 0:
             stream.close()
             connection.close()
-            _work(asked, output)
+            _work(request, output)
         for descriptor in output:
             os.close(descriptor)
 
@@ -87,7 +87,7 @@ def _watch(connection: socket.socket) -> NoReturn:
         os._exit(0)
 
 
-def _work(asked: Mapping[str, Any], output: list[int]) -> NoReturn:
+def _work(request: Mapping[str, Any], output: list[int]) -> NoReturn:
     """Be the function's process."""
     try:
         os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
@@ -95,10 +95,10 @@ def _work(asked: Mapping[str, Any], output: list[int]) -> NoReturn:
             os.dup2(received, known)
             os.close(received)
         os.environ.clear()
-        os.environ.update(asked["environment"])
-        os.chdir(asked["folder"])
-        sys.path[:] = asked["path"] + [path for path in sys.path if path not in asked["path"]]
-        sys.argv[1:] = asked["arguments"]
+        os.environ.update(request["environment"])
+        os.chdir(request["folder"])
+        sys.path[:] = request["path"] + [path for path in sys.path if path not in request["path"]]
+        sys.argv[1:] = request["arguments"]
         runtime: Any = importlib.import_module("awslambdaric.bootstrap")
         runtime._get_handler = _meeting_faults(runtime._get_handler)  # noqa: SLF001
         client = importlib.import_module("awslambdaric.lambda_runtime_client")
@@ -137,11 +137,11 @@ def _meeting_faults(get_handler: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def _when_lines_are_read(post: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(post)
-    def posting(*arguments: Any, **named: Any) -> None:
+    def posting(*arguments: Any, **options: Any) -> None:
         deadline = time.monotonic() + _READING_SECONDS
         while any(map(_unread, _OUTPUT)) and time.monotonic() < deadline:
             time.sleep(0.001)
-        post(*arguments, **named)
+        post(*arguments, **options)
 
     return posting
 
@@ -153,7 +153,7 @@ def _unread(pipe: int) -> int:
 
 def enter(folder: Path, arguments: list[str]) -> NoReturn:
     """Stand for the function's process, for whoever watches this one."""
-    asked = {
+    request = {
         "environment": dict(os.environ),
         "path": os.environ["PYTHONPATH"].split(os.pathsep),
         "folder": str(Path.cwd()),
@@ -162,7 +162,7 @@ def enter(folder: Path, arguments: list[str]) -> NoReturn:
     os.chdir(folder)
     with _connected() as connection, connection.makefile("rw") as stream:
         socket.send_fds(connection, [b"."], list(_OUTPUT))
-        stream.write(json.dumps(asked) + "\n")
+        stream.write(json.dumps(request) + "\n")
         stream.flush()
         ended = int(stream.readline() or 1)
     if ended < 0:

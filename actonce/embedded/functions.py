@@ -92,10 +92,10 @@ def _answer(stack: Stack, function: str, event: str) -> tuple[bool, str]:
 def _is_performed(answer: str) -> bool:
     """Whether a function says that the effect is there."""
     try:
-        told = json.loads(answer)
+        response = json.loads(answer)
     except ValueError:
         return False
-    return isinstance(told, dict) and told.get("performed") is True
+    return isinstance(response, dict) and response.get("performed") is True
 
 
 def kill(state: State) -> int:

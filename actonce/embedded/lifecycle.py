@@ -165,8 +165,8 @@ def build(paths: Paths, say: Say, parameters: Mapping[str, str] = MappingProxyTy
     if paths.built_of.exists() and paths.built_of.read_text() == digest:
         return
     if paths.is_project:
-        template, said = prepared.prepare(_project(paths), paths.prepared)
-        for sentence in said:
+        template, notes = prepared.prepare(_project(paths), paths.prepared)
+        for sentence in notes:
             say(sentence)
         overrides = {}
     say("sam build")
@@ -241,9 +241,9 @@ def _digest(paths: Paths, parameters: Mapping[str, str]) -> str:
     deployed = sorted({file for one in templates for file in _deployed_by(one, paths.home)})
     here = Path(__file__).parent
     # By their paths from the stack, so that it may lie anywhere.
-    named = [(os.path.relpath(one, paths.stack), one) for one in deployed]
-    named += [(one.name, one) for one in sorted(here.rglob("*.py"))]
-    for name, file in named:
+    files = [(os.path.relpath(one, paths.stack), one) for one in deployed]
+    files += [(one.name, one) for one in sorted(here.rglob("*.py"))]
+    for name, file in files:
         digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 

@@ -90,5 +90,5 @@ def _rewrite_state(state: dict[str, Any]) -> None:
         }
         state["Resource"] = "arn:${Partition}:states:::lambda:invoke"
         for name in state.keys() & {"Output", "Assign"}:
-            told = json.dumps(state[name])
-            state[name] = json.loads(told.replace("$states.result.", "$states.result.Payload."))
+            text = json.dumps(state[name])
+            state[name] = json.loads(text.replace("$states.result.", "$states.result.Payload."))

@@ -85,8 +85,10 @@ def rewrite(built: Path, settings: Settings) -> Path:
         elif resource["Type"] in _FUNCTIONS and not nesting.is_actonce(template):
             is_sams = resource["Type"] == "AWS::Serverless::Function"
             everyones = template.get("Globals", {}).get("Function", {}) if is_sams else {}
-            named = [owner.get("Layers") for owner in (everyones, properties)]
-            layers = [one for several in named if isinstance(several, list) for one in several]
+            layer_lists = [owner.get("Layers") for owner in (everyones, properties)]
+            layers = [
+                one for several in layer_lists if isinstance(several, list) for one in several
+            ]
             _say_what_differs(name, everyones | properties | {"Layers": layers}, values, settings)
         elif resource["Type"] in nesting.PLACES:
             place = nesting.PLACES[resource["Type"]]

@@ -63,8 +63,8 @@ def read(file: Path, logical_id: str = "") -> Template:
         advice = " actonce init puts it there." if missing else ""
         raise UsageError(f"{file} cannot be read: {error.strerror or error}.{advice}") from error
     except (yaml.YAMLError, ValueError) as error:
-        told = " ".join(str(error).split())
-        raise UsageError(f"{file} is not YAML: {told}") from error
+        reason = " ".join(str(error).split())
+        raise UsageError(f"{file} is not YAML: {reason}") from error
     if not isinstance(body, dict):
         raise UsageError(f"{file} is no template of CloudFormation.")
     return Template(file, body, logical_id)

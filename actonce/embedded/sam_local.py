@@ -161,12 +161,12 @@ def _docker(*arguments: str) -> str:
         run = subprocess.run(
             ["docker", *arguments], capture_output=True, check=False, text=True, timeout=60
         )
-        said = run.stderr.strip() or "docker said nothing"
+        output = run.stderr.strip() or "docker said nothing"
     except (FileNotFoundError, subprocess.TimeoutExpired) as error:
-        run, said = None, str(error)
+        run, output = None, str(error)
     if run is None or run.returncode != 0:
         raise Failed(
-            f"sam local needs a container engine: {said.splitlines()[-1]} Start one (Docker), or "
+            f"sam local needs a container engine: {output.splitlines()[-1]} Start one (Docker), or "
             "set DOCKER_HOST to it."
         )
     return run.stdout

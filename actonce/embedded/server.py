@@ -30,13 +30,13 @@ EXPRESSION_SECONDS = 60
 Function = Callable[..., Any]
 
 
-def name_throttling(throttled: Function, *arguments: Any, **named: Any) -> Any:
+def name_throttling(throttled: Function, *arguments: Any, **options: Any) -> Any:
     """Name the error of a throttled call as AWS does.
 
     MiniStack gives it no name where an execution calls the function, so it is `Lambda.Unknown`: an
     unknown outcome where AWS says that nothing happened.
     """
-    response = throttled(*arguments, **named)
+    response = throttled(*arguments, **options)
     response["body"]["errorType"] = "Lambda.TooManyRequestsException"
     return response
 
@@ -82,7 +82,7 @@ def retain_nested(delete: Function, physical_id: str, properties: Any) -> None:
 
 
 def allow_expressions_time(
-    compiled: Function, *arguments: Any, timeout: int | None = None, **named: Any
+    compiled: Function, *arguments: Any, timeout: int | None = None, **options: Any
 ) -> Any:
     """Have an expression of a state machine ended after `EXPRESSION_SECONDS`, not after one.
 
@@ -91,7 +91,7 @@ def allow_expressions_time(
     """
     # Without a limit it is not evaluated, only looked at.
     limit = None if timeout is None else max(timeout, 1000 * EXPRESSION_SECONDS)
-    return compiled(*arguments, timeout=limit, **named)
+    return compiled(*arguments, timeout=limit, **options)
 
 
 def evaluate_time_outs(execute: Function, state: dict[str, Any], *arguments: Any) -> Any:
@@ -180,13 +180,13 @@ def run_mocked_tasks(test: Function, data: dict[str, Any]) -> Any:
     finally:
         _mock.reset(mocked)
     if failed := execution["events"][-1].get("taskFailedEventDetails"):
-        told = {"error": failed["error"], "cause": failed["cause"]}
+        failure = {"error": failed["error"], "cause": failed["cause"]}
         retriers, retried = task.get("Retry", []), data.get("stateConfiguration", {})
         counts = dict.fromkeys(range(len(retriers)), retried.get("retrierRetryCount", 0))
         if stepfunctions._find_matching_retrier(retriers, failed["error"], counts)[0]:  # noqa: SLF001
-            result = {"status": "RETRIABLE", **told}
+            result = {"status": "RETRIABLE", **failure}
         elif "output" in result:
-            result |= {"status": "CAUGHT_ERROR", **told}
+            result |= {"status": "CAUGHT_ERROR", **failure}
     return stepfunctions.json_response(result)
 
 
@@ -199,13 +199,13 @@ def take_numbers(handle: Function, *arguments: Any) -> Any:
     return handle(*arguments)
 
 
-def recover_table(handle: Function, *arguments: Any, **named: Any) -> Any:
+def recover_table(handle: Function, *arguments: Any, **options: Any) -> Any:
     """Give a table the point-in-time recovery that its template says."""
-    made = handle(*arguments, **named)
+    made = handle(*arguments, **options)
     *_, properties = (one for one in arguments if isinstance(one, dict))
-    said = "PointInTimeRecoverySpecification"
+    key = "PointInTimeRecoverySpecification"
     dynamodb._update_continuous_backups(  # noqa: SLF001
-        {"TableName": made[0], said: properties.get(said, {})}
+        {"TableName": made[0], key: properties.get(key, {})}
     )
     return made
 
@@ -214,9 +214,9 @@ def _is_python(configuration: dict[str, Any]) -> bool:
     return str(configuration.get("Runtime")).startswith("python")
 
 
-def require_code(fetch: Function, bucket: str, key: str, *arguments: Any, **named: Any) -> Any:
+def require_code(fetch: Function, bucket: str, key: str, *arguments: Any, **options: Any) -> Any:
     """Refuse a function whose package is not there; MiniStack's would answer as if it had run."""
-    code = fetch(bucket, key, *arguments, **named)
+    code = fetch(bucket, key, *arguments, **options)
     if code is None:
         raise ValueError(
             f"s3://{bucket}/{key} is not on the embedded AWS: let the function's CodeUri, or "
@@ -247,14 +247,14 @@ class NodeWorker(workers.Worker):  # type: ignore[misc]
 class Package(zipfile.ZipFile):
     """A function's package, as a process of `NodeWorker` unpacks it."""
 
-    def extractall(self, path: Any = None, *arguments: Any, **named: Any) -> None:
+    def extractall(self, path: Any = None, *arguments: Any, **options: Any) -> None:
         """Unpack it, or link to where it is unpacked."""
         if _unpacks_once.get():
             blob = Path(str(self.filename)).read_bytes()
             Path(path).rmdir()
             Path(path).symlink_to(lambda_svc._docker_extracted_dir(blob, "code"))  # noqa: SLF001
         else:
-            super().extractall(path, *arguments, **named)
+            super().extractall(path, *arguments, **options)
 
 
 def choose_worker(class_for: Function, configuration: dict[str, Any]) -> Any:

@@ -169,8 +169,8 @@ def find_letter(queue: QueueReader, name: str, letter: str = "") -> DeadLetter |
         UsageError: several begin with that.
     """
     read = map(dead_letter, queue.messages())
-    named = [each for each in read if each is not None and each.is_named(name)]
-    meant = [each for each in named if each.entry.startswith(letter)]
+    matching = [each for each in read if each is not None and each.is_named(name)]
+    meant = [each for each in matching if each.entry.startswith(letter)]
     if letter and len(meant) > 1:
         raise UsageError(f"--letter {letter}: {len(meant)} dead letters begin so; say more of it.")
     exact = [each for each in meant if each.execution_name == name]
@@ -179,7 +179,7 @@ def find_letter(queue: QueueReader, name: str, letter: str = "") -> DeadLetter |
         return None
     *_, one = found
     of = (one.message_id, one.execution_arn)
-    own = (each for each in named if (each.message_id, each.execution_arn) == of)
+    own = (each for each in matching if (each.message_id, each.execution_arn) == of)
     return replace(one, older=tuple(each for each in own if each.entry != one.entry))
 
 

@@ -201,8 +201,14 @@ class DynamoDbEffects(EffectStore):
         return _Shape(keys["HASH"], keys.get("RANGE"), types.get(key, "S"), index)
 
     def _projection(self, shape: _Shape) -> dict[str, Any]:
-        named = self.attributes
-        wanted = [named.key, shape.hash_key, shape.range_key, named.time, *named.description]
+        attributes = self.attributes
+        wanted = [
+            attributes.key,
+            shape.hash_key,
+            shape.range_key,
+            attributes.time,
+            *attributes.description,
+        ]
         names = {f"#n{n}": name for n, name in enumerate(dict.fromkeys(filter(None, wanted)))}
         return {
             "ProjectionExpression": ", ".join(names),
@@ -210,13 +216,13 @@ class DynamoDbEffects(EffectStore):
         }
 
     def _effect(self, item: Item, shape: _Shape) -> OwnEffect | None:
-        named = self.attributes
+        attributes = self.attributes
         fields = {name: from_dynamodb(value) for name, value in item.items()}
-        if "N" in item.get(named.key, {}):
-            fields[named.key] = exactly(Decimal(item[named.key]["N"]))
+        if "N" in item.get(attributes.key, {}):
+            fields[attributes.key] = exactly(Decimal(item[attributes.key]["N"]))
         parts = (shape.hash_key, shape.range_key)
         keys = {part: item[part] for part in parts if part is not None}
-        return _read(fields, named, effect_id_of(keys, named.key))
+        return _read(fields, attributes, effect_id_of(keys, attributes.key))
 
 
 def find_effect_store(stack: Stack) -> DynamoDbEffects | None:
@@ -243,7 +249,7 @@ class FileEffects(EffectStore):
 
     def every(self) -> Iterator[OwnEffect | None]:
         """See `EffectStore`."""
-        named = self.attributes
+        attributes = self.attributes
         for number, line in enumerate(self._lines(), 1):
             if not line.strip():
                 continue
@@ -253,8 +259,8 @@ class FileEffects(EffectStore):
                 raise Failed(f"{self.location}, line {number}, is no JSON: {error}.") from error
             if not isinstance(read, dict):
                 raise Failed(f"{self.location}, line {number}, is no object: {{…}} on each line.")
-            effect_id = read.get(named.own_id)
-            yield _read(read, named, None if effect_id is None else _text(effect_id))
+            effect_id = read.get(attributes.own_id)
+            yield _read(read, attributes, None if effect_id is None else _text(effect_id))
 
     def _lines(self) -> Iterator[bytes]:
         with self._file.open("rb") as opened:
@@ -266,13 +272,13 @@ class FileEffects(EffectStore):
             raise Failed(f"{self.location} cannot be read: {error}.") from error
 
 
-def _read(values: Item, named: Attributes, effect_id: str | None) -> OwnEffect | None:
-    key = values.get(named.key)
+def _read(values: Item, attributes: Attributes, effect_id: str | None) -> OwnEffect | None:
+    key = values.get(attributes.key)
     if isinstance(key, bool) or not isinstance(key, str | int | float) or key == "":
         return None
-    at = None if named.time is None else parse_time(values.get(named.time))
-    description = {name: values[name] for name in named.description if name in values}
-    has_time = named.time is not None and values.get(named.time) is not None
+    at = None if attributes.time is None else parse_time(values.get(attributes.time))
+    description = {name: values[name] for name in attributes.description if name in values}
+    has_time = attributes.time is not None and values.get(attributes.time) is not None
     return OwnEffect(_text(key), effect_id, at, description, has_time)
 
 

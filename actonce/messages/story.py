@@ -288,12 +288,12 @@ def _deliveries(stack: Stack, message_id: str) -> list[Record]:
     """
     name, stored = execution_name(message_id), message_id
     with ThreadPoolExecutor(3, thread_name_prefix="logs") as threads:
-        named, too_large, failed = threads.map(
+        of_message, too_large, failed = threads.map(
             lambda word: list(delivery_lines(stack, word)), (name, "too_large", "failed")
         )
     own = {
         line["log_event"]: line
-        for line in [*named, *too_large]
+        for line in [*of_message, *too_large]
         if line.get("execution_name") == name or line.get("message_id") == stored
     }
     sqs_ids = {line.get("sqs_message_id") for line in own.values()}

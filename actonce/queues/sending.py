@@ -304,29 +304,29 @@ class Sender:
         left, attempt, began = list(batch), 0, math.inf
         while left and self._rate_limiter.wait(len(left)):
             began = min(began, time.monotonic())  # to wait for its turn is no failure
-            answered = self._try(left)
+            result = self._try(left)
             at, now = datetime.now(UTC), time.monotonic()
-            if answered.any_answer:
+            if result.any_answer:
                 self._answered_at = now
             ends: list[LineResult] = [
-                Accepted(line, its_id, at) for line, its_id in answered.accepted
+                Accepted(line, its_id, at) for line, its_id in result.accepted
             ]
-            ends += [NotSent(line.number, reason) for line, reason in answered.refused]
+            ends += [NotSent(line.number, reason) for line, reason in result.refused]
             if ends:
                 report(ends)
-            left = [line for line, _ in answered.again]
+            left = [line for line, _ in result.again]
             pause = random.uniform(0, min(5.0, 0.2 * 2**attempt))  # noqa: S311 - jitter
             attempt += 1
             if left and (now + pause > began + self._retry_for or self._stop.wait(pause)):
                 report(
                     [
                         NotSent(line.number, f"Given up after {attempt} attempt(s): {reason}")
-                        for line, reason in answered.again
+                        for line, reason in result.again
                     ]
                 )
                 if self._answered_at < began and not self._stop.is_set():
                     raise NoAnswer(
-                        f"SQS has not answered for {self._retry_for:g} s: {answered.again[0][1]}"
+                        f"SQS has not answered for {self._retry_for:g} s: {result.again[0][1]}"
                     )
                 return
 
@@ -342,16 +342,16 @@ class Sender:
         except ClientError as error:
             return self._try_less(lines, error)
         left = dict(enumerate(lines))
-        answered = _BatchResult()
+        batch = _BatchResult()
         for success in answer.get("Successful", []):
-            answered.accepted.append((left.pop(int(success["Id"])), success["MessageId"]))
+            batch.accepted.append((left.pop(int(success["Id"])), success["MessageId"]))
         for failure in answer.get("Failed", []):
             reason = f"{failure['Code']}: {failure.get('Message', '')}".removesuffix(": ")
             for_good = failure["SenderFault"] and not is_transient_code(failure["Code"])
-            whose = answered.refused if for_good else answered.again
+            whose = batch.refused if for_good else batch.again
             whose.append((left.pop(int(failure["Id"])), reason))
-        answered.again += [(line, "SQS did not answer for it.") for line in left.values()]
-        return answered
+        batch.again += [(line, "SQS did not answer for it.") for line in left.values()]
+        return batch
 
     def _try_less(self, lines: Sequence[Line], error: ClientError) -> _BatchResult:
         """Send a refused batch in halves: one bad message must not keep the others back."""

@@ -88,8 +88,8 @@ class Paths:
         )
         if project is not None:
             return cls.of_project(project)
-        if named := os.environ.get("ACTONCE_DIR"):
-            return cls(Path(named).resolve())
+        if folder := os.environ.get("ACTONCE_DIR"):
+            return cls(Path(folder).resolve())
         return cls((PROJECT if in_clone() else _nearest(here)) / _HOME)
 
     @classmethod

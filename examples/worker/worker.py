@@ -131,17 +131,17 @@ def message_id(body: str) -> str:
 
 def main() -> None:
     """Act on messages until SIGTERM."""
-    book, named = book_from_environment(), os.environ
+    book, variables = book_from_environment(), os.environ
     dynamodb = boto3.client("dynamodb", config=Config(read_timeout=3))
     act = idempotent(
-        Lease(dynamodb, named["LEASE_TABLE"], straggler_seconds=STRAGGLER_SECONDS),
+        Lease(dynamodb, variables["LEASE_TABLE"], straggler_seconds=STRAGGLER_SECONDS),
         message_id=message_id,
         lock_timeout=LEASE_SECONDS,
         find=lambda body: book.find(message_id(body)),
         content=strict_json.parse,
     )(lambda body: book.perform({"message_id": message_id(body), "body": body}))
     sqs = boto3.client("sqs", config=Config(read_timeout=30))  # above the longest poll
-    worker = Worker(sqs, named["QUEUE_URL"], named["DEAD_LETTERS_URL"], act)
+    worker = Worker(sqs, variables["QUEUE_URL"], variables["DEAD_LETTERS_URL"], act)
     signal.signal(signal.SIGTERM, worker.stop)
     worker.run()
 

@@ -75,9 +75,9 @@ class InvokedEffect:
         """
         message = dict(request)
         attempt = {"attempt": message.pop("attempt")} if "attempt" in message else {}
-        asked = {"operation": "perform", **attempt, "message": message}
+        event = {"operation": "perform", **attempt, "message": message}
         try:
-            answer = self._invoke(self._effect_function, asked)
+            answer = self._invoke(self._effect_function, event)
         except ClientError as error:
             code = error.response["Error"]["Code"]
             if code in ("TooManyRequestsException", "ResourceNotFoundException"):

@@ -82,7 +82,7 @@ class Answer:
     """
 
     message_id: str
-    said: Outcome
+    outcome: Outcome
     raw: CallResult
     effect: Any = None
     words: str = ""
@@ -104,8 +104,8 @@ class _OneAnswer:
 def read(raw: CallResult, operation: str, message_id: str) -> Answer:
     """Read an answer as the state machine does, and `invoked_effect` behind a lock."""
 
-    def answer(said: Outcome, words: str = "", effect: Any = None) -> Answer:
-        return Answer(message_id, said, raw, effect, words)
+    def answer(outcome: Outcome, words: str = "", effect: Any = None) -> Answer:
+        return Answer(message_id, outcome, raw, effect, words)
 
     stack = InvokedEffect(cast("Any", _OneAnswer(raw)), "effect", "effect")
     try:

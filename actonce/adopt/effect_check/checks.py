@@ -52,8 +52,8 @@ _CALLS_TOLD = 4  # the last calls of a check that failed
 class _Broken(Exception):
     """The effect broke the promise; the text says what should have happened."""
 
-    def __init__(self, said: str, change: str = "") -> None:
-        super().__init__(said)
+    def __init__(self, reason: str, change: str = "") -> None:
+        super().__init__(reason)
         self.change = change
 
 
@@ -97,14 +97,14 @@ class Trial:
         try:
             if check.looks and not self.caller.can_find:
                 raise _Untried("nothing is named to look it up")
-            told = check.tried(self) or ""
+            finding = check.tried(self) or ""
         except _Untried as untried:
             return Finding(check.name, check.asks, Status.UNTRIED, str(untried))
         except _Broken as broken:
             story = ". ".join((*self._calls[-_CALLS_TOLD:], str(broken)))
             change = _hint(self._last) or broken.change or check.change
             return Finding(check.name, check.asks, Status.FAILED, story, change)
-        return Finding(check.name, check.asks, Status.PASSED, told)
+        return Finding(check.name, check.asks, Status.PASSED, finding)
 
     # ----------------------------------------------------------------- asking
 
@@ -125,11 +125,11 @@ class Trial:
 
     def performed(self, message_id: str, raw: CallResult, kill: float | None = None) -> Answer:
         """Read the answer to performing."""
-        told = read(raw, "perform", message_id)
-        if told.said is Outcome.PERFORMED:
-            self.described[message_id] = told.effect
+        answer = read(raw, "perform", message_id)
+        if answer.outcome is Outcome.PERFORMED:
+            self.described[message_id] = answer.effect
             self.longest = max(self.longest, raw.seconds)
-        return self._told("perform", told, kill)
+        return self._record("perform", answer, kill)
 
     def act(self, end: str) -> Answer:
         """Have a new message performed.
@@ -137,13 +137,13 @@ class Trial:
         Raises:
             _Broken: it was not performed.
         """
-        told = self.perform(self.new_id(end))
+        answer = self.perform(self.new_id(end))
         self.must(
-            told.said is Outcome.PERFORMED,
+            answer.outcome is Outcome.PERFORMED,
             "It has to be performed, for every id",
             'Answer {"performed": true, "effect": {…}} when it is done; null will do.',
         )
-        return told
+        return answer
 
     def look(self, message_id: str, expected: Outcome | None = None) -> Answer:
         """Ask the effect to find.
@@ -151,40 +151,40 @@ class Trial:
         Raises:
             _Broken: the answer is not the expected one, or not clear.
         """
-        told = read(self.caller.call(find_event(message_id)), "find", message_id)
-        self._told("find", told)
+        answer = read(self.caller.call(find_event(message_id)), "find", message_id)
+        self._record("find", answer)
         self.must(
-            told.said in (Outcome.PERFORMED, Outcome.NOTHING),
+            answer.outcome in (Outcome.PERFORMED, Outcome.NOTHING),
             "Without a clear answer a person has to decide each message whose outcome is unknown",
             'Answer {"performed": true, "effect": {…}} or {"performed": false}; raise only when '
             "you could not look.",
         )
-        self.must(expected in (None, told.said), f"It has to say: {expected}")
-        return told
+        self.must(expected in (None, answer.outcome), f"It has to say: {expected}")
+        return answer
 
-    def must(self, holds: bool, said: str, change: str = "") -> None:  # noqa: FBT001 - as assert
+    def must(self, holds: bool, requirement: str, change: str = "") -> None:  # noqa: FBT001 - as assert
         """Fail the check unless a condition holds.
 
         Args:
             holds: the condition.
-            said: what should have happened, a clause.
+            requirement: what should have happened, a clause.
             change: what to do, if the check itself does not say it.
 
         Raises:
             _Broken: it does not hold.
         """
         if not holds:
-            raise _Broken(f"{said}.", change)
+            raise _Broken(f"{requirement}.", change)
 
-    def _told(self, operation: str, told: Answer, kill: float | None = None) -> Answer:
-        self._last = told
+    def _record(self, operation: str, answer: Answer, kill: float | None = None) -> Answer:
+        self._last = answer
         killed = "" if kill is None else f", killed after {kill:.0%} of its time"
-        what = told.effect if told.said is Outcome.PERFORMED else told.raw.answer
-        shown = "" if what is None else f" {_short(json.dumps(what, ensure_ascii=False))}"
-        words = f" ({_short(told.words)})" if told.words else ""
-        asked = f"{operation} {_quoted(told.message_id)}{killed}"
-        self._calls.append(f"{asked}: {told.said}{shown}{words}")
-        return told
+        what = answer.effect if answer.outcome is Outcome.PERFORMED else answer.raw.answer
+        detail = "" if what is None else f" {_short(json.dumps(what, ensure_ascii=False))}"
+        words = f" ({_short(answer.words)})" if answer.words else ""
+        question = f"{operation} {_quoted(answer.message_id)}{killed}"
+        self._calls.append(f"{question}: {answer.outcome}{detail}{words}")
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,15 +309,15 @@ def _odd_ids(trial: Trial) -> str:
         _agrees(trial, trial.perform(trial.new_id(end)))
     long = trial.perform(trial.new_id("long").ljust(MAX_MESSAGE_ID_BYTES, "x"))
     _agrees(trial, long)
-    return f"{MAX_MESSAGE_ID_BYTES:,} bytes: {long.said}"
+    return f"{MAX_MESSAGE_ID_BYTES:,} bytes: {long.outcome}"
 
 
-def _agrees(trial: Trial, told: Answer) -> None:
+def _agrees(trial: Trial, answer: Answer) -> None:
     """It must clearly be performed and found, or clearly neither."""
-    trial.must(told.said is not Outcome.UNKNOWN, "Nobody would know whether it happened")
+    trial.must(answer.outcome is not Outcome.UNKNOWN, "Nobody would know whether it happened")
     if trial.caller.can_find:
-        performed = told.said is Outcome.PERFORMED
-        trial.look(told.message_id, Outcome.PERFORMED if performed else Outcome.NOTHING)
+        performed = answer.outcome is Outcome.PERFORMED
+        trial.look(answer.message_id, Outcome.PERFORMED if performed else Outcome.NOTHING)
 
 
 @_check("Raise an error whose name is exactly Rejected, before anything is called.", looks=False)
@@ -336,12 +336,12 @@ def _not_performed(trial: Trial) -> None:
     _refused(trial, trial.settings.not_performed, Outcome.NOT_PERFORMED, "--not-performed")
 
 
-def _refused(trial: Trial, body: Any, said: Outcome, option: str) -> None:
+def _refused(trial: Trial, body: Any, outcome: Outcome, option: str) -> None:
     if body is None:
         raise _Untried(f"give a body for which it is so with {option}")
-    told = trial.perform(trial.new_id("refused"), body)
-    trial.must(told.said is said, f"It has to say: {said}")
-    _agrees(trial, told)
+    answer = trial.perform(trial.new_id("refused"), body)
+    trial.must(answer.outcome is outcome, f"It has to say: {outcome}")
+    _agrees(trial, answer)
 
 
 @_check(
@@ -353,8 +353,8 @@ def _two_at_once(trial: Trial) -> None:
     """Two processes at work side by side do not disturb each other."""
     ids = [trial.new_id(f"beside-{number}") for number in range(SIDE_BY_SIDE)]
     raws = trial.caller.at_once([trial.event(one, trial.settings.body) for one in ids])
-    for told in [trial.performed(one, raw) for one, raw in zip(ids, raws, strict=True)]:
-        _agrees(trial, told)
+    for answer in [trial.performed(one, raw) for one, raw in zip(ids, raws, strict=True)]:
+        _agrees(trial, answer)
 
 
 @_check(
@@ -377,15 +377,15 @@ def _killed_after(trial: Trial) -> None:
 
 def _killed(trial: Trial, kill: float) -> bool:
     """Kill a call, wait for the margin, check that the first look-up is final; what that found."""
-    told = trial.perform(trial.new_id("killed"), kill=kill)
-    if kill == AFTER and not told.raw.failed:
+    answer = trial.perform(trial.new_id("killed"), kill=kill)
+    if kill == AFTER and not answer.raw.failed:
         raise _Untried("its process is no Python, so nothing here can kill it at that moment")
     trial.caller.wait(trial.settings.margin)
     # It may have been quicker than the kill.
-    acted = kill == AFTER or told.said is Outcome.PERFORMED
-    first = trial.look(told.message_id, Outcome.PERFORMED if acted else None)
+    acted = kill == AFTER or answer.outcome is Outcome.PERFORMED
+    first = trial.look(answer.message_id, Outcome.PERFORMED if acted else None)
     _same_later(trial, first, (trial.settings.settle,))
-    return first.said is Outcome.PERFORMED
+    return first.outcome is Outcome.PERFORMED
 
 
 def _same_later(trial: Trial, first: Answer, waits: tuple[float, ...]) -> None:
@@ -393,7 +393,7 @@ def _same_later(trial: Trial, first: Answer, waits: tuple[float, ...]) -> None:
         trial.caller.wait(seconds)
         later = trial.look(first.message_id)
         trial.must(
-            (later.said, later.effect) == (first.said, first.effect),
+            (later.outcome, later.effect) == (first.outcome, first.effect),
             "The stack acts on the first look",
         )
 
@@ -419,25 +419,25 @@ def _slow_provider(trial: Trial) -> str:
         trial.caller.renew()  # none of its connections is there yet
         message_id = trial.new_id("slow")
         raw = trial.caller.call(trial.event(message_id, body), slow=delay)
-        told, took = trial.performed(message_id, raw), raw.seconds
-        if told.said is Outcome.PERFORMED:
+        answer, took = trial.performed(message_id, raw), raw.seconds
+        if answer.outcome is Outcome.PERFORMED:
             if took < delay:
                 raise _Untried("nothing here slows its provider: give a body that does with --slow")
             return f"it waits {took:.1f} s"
         if is_killed:
             trial.caller.renew()
         trial.caller.wait(max(settings.margin, seconds))
-        found.append(trial.look(message_id).said)
+        found.append(trial.look(message_id).outcome)
     trial.must(found[0] is found[1], "The first one's process was killed after its answer")
     return f"it waits {took:.1f} s, and gives up"
 
 
-def _hint(told: Answer | None) -> str:
+def _hint(last: Answer | None) -> str:
     """What to change if the answer took too long, or was meant to be clear and is not."""
-    if told is None or told.said is not Outcome.UNKNOWN:
+    if last is None or last.outcome is not Outcome.UNKNOWN:
         return ""
-    answer = told.raw.answer if isinstance(told.raw.answer, dict) else {}
-    name = str(answer.get("errorType", ""))
+    document = last.raw.answer if isinstance(last.raw.answer, dict) else {}
+    name = str(document.get("errorType", ""))
     if name == TIMED_OUT:
         return "Give every call that it makes a time-out shorter than EffectTimeoutSeconds."
     bare = name.lower().replace("_", "").removesuffix("error").removesuffix("exception")

@@ -41,7 +41,7 @@ def manifest_of(root: Path) -> Manifest | None:
     file = root / MANIFEST
     try:
         value = json.loads(file.read_bytes())
-        files = {PurePosixPath(path): str(told) for path, told in value["files"].items()}
+        files = {PurePosixPath(path): str(digest) for path, digest in value["files"].items()}
         return Manifest(str(value["version"]), files)
     except FileNotFoundError:
         return None
@@ -145,7 +145,7 @@ def _digests(files: Files) -> dict[PurePosixPath, str]:
 
 
 def _write_manifest(root: Path, version: str, managed: Files) -> None:
-    files = {str(path): told for path, told in sorted(_digests(managed).items())}
+    files = {str(path): digest for path, digest in sorted(_digests(managed).items())}
     text = json.dumps({"version": version, "files": files}, indent=2) + "\n"
     _write(root, PurePosixPath(MANIFEST), text.encode())
 

@@ -78,8 +78,8 @@ def _met(request: Any) -> Any:
         if target.startswith(rule["call"]) and rule["body"] in body:
             if rule["quota"] and _takes_token(folder / f"bucket-{number}", *rule["quota"]):
                 return None
-            with (folder / FAILED_CALLS).open("a") as told:
-                told.write(f"{target}\n")
+            with (folder / FAILED_CALLS).open("a") as file:
+                file.write(f"{target}\n")
             return rule["meets"]
     return None
 

@@ -78,10 +78,10 @@ def with_faults(effect: Any) -> Any:
     def around(name: str) -> Callable[..., Any]:
         own = getattr(effect, name)
 
-        def called(asked: Any, *fence: Any) -> Any:
-            message_id = asked if name == "find" else asked["message_id"]
+        def called(request: Any, *fence: Any) -> Any:
+            message_id = request if name == "find" else request["message_id"]
             after = _interrupt_before(message_id, name.partition("_")[0])
-            answer = own(asked, *fence)
+            answer = own(request, *fence)
             inject.interrupt(after, _context)
             return answer
 

@@ -293,4 +293,4 @@ def test_what_cannot_be_tried_is_said_to_be_so() -> None:
     ],
 )
 def test_an_answer_is_read_as_the_stack_reads_it(raw: CallResult, said: Outcome) -> None:
-    assert read(raw, "perform", "m-1").said is said
+    assert read(raw, "perform", "m-1").outcome is said

@@ -46,15 +46,15 @@ class TestYourEffect(unittest.TestCase):
 
     def test_it_says_what_it_did(self) -> None:
         self.aws.add_response("put_item", {}, {"TableName": "effects", "Item": ANY})
-        said = answer(self.effect, event("perform.json"))
-        self.assertTrue(said["performed"])
-        self.assertEqual(said["effect"]["amount"], 20)
+        response = answer(self.effect, event("perform.json"))
+        self.assertTrue(response["performed"])
+        self.assertEqual(response["effect"]["amount"], 20)
 
     def test_what_never_happens_is_rejected_before_anything_is_called(self) -> None:
-        asked = event("perform.json")
-        asked["message"]["body"] = '{"amount": "twenty"}'
+        request = event("perform.json")
+        request["message"]["body"] = '{"amount": "twenty"}'
         with self.assertRaises(Rejected):
-            answer(self.effect, asked)
+            answer(self.effect, request)
 
     def test_whatever_else_goes_wrong_is_an_unknown_outcome(self) -> None:
         self.aws.add_client_error("put_item", "InternalServerError")
@@ -63,14 +63,14 @@ class TestYourEffect(unittest.TestCase):
 
     def test_it_finds_nothing_where_nothing_was_done(self) -> None:
         self.aws.add_response("query", {"Items": []}, LOOKS)
-        said = answer(self.effect, event("find.json"))
-        self.assertEqual(said, {"performed": False, "effect": None})
+        response = answer(self.effect, event("find.json"))
+        self.assertEqual(response, {"performed": False, "effect": None})
 
     def test_it_finds_what_it_did(self) -> None:
         row = {"effect_id": {"S": "order-1"}, "amount": {"N": "20"}}
         self.aws.add_response("query", {"Items": [row]}, LOOKS)
-        said = answer(self.effect, event("find.json"))
-        self.assertEqual(said["effect"], {"order": "order-1", "amount": 20})
+        response = answer(self.effect, event("find.json"))
+        self.assertEqual(response["effect"], {"order": "order-1", "amount": 20})
 
     def test_that_it_could_not_look_is_not_taken_for_nothing(self) -> None:
         self.aws.add_client_error("query", "InternalServerError")
