@@ -117,7 +117,7 @@ def test_what_was_not_seen_is_not_guessed(spark: SparkSession) -> None:
     for keys in together.values():
         coverage, horizon, *_ = cases[keys[0]]
         messages = spark.createDataFrame([of[key] for key in keys], numbers.schema).coalesce(1)
-        found += judged(messages, coverage, horizon, 900_000).collect()
+        found += judged(messages, coverage, horizon).collect()
     assert {row["message_id"]: (row["verdict"], row["judged"]) for row in found} == {
         key: right for key, (*_, right) in cases.items()
     }
@@ -141,7 +141,7 @@ def test_days_without_any_file_are_no_streams_gap(spark: SparkSession) -> None:
     numbers = per_message(spark.createDataFrame(records, names).coalesce(1), None)
     coverage = Coverage.of(Listing(files, (), 0), {}, by_executions=False)
     over = midnight(wednesday) + DAY_MS
-    rows = judged(numbers, coverage, Horizon(over, over, over), 900_000).collect()
+    rows = judged(numbers, coverage, Horizon(over, over, over)).collect()
     assert {row["message_id"]: (row["verdict"], row["judged"]) for row in rows} == {
         "well": ("performed_once", True),
         "unseen": ("performed_once", False),

@@ -4,16 +4,18 @@ import hashlib
 import json
 import os
 import shutil
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
 
 from actonce_pipeline.audit import cache
+from actonce_pipeline.audit.cache import Cache, DayCounts, Manifest
+from actonce_pipeline.audit.job import _check_one_stack
 from actonce_pipeline.errors import CannotAudit
 from tests.pipeline import streams_on_disk as on_disk
-from tests.pipeline.judge import Record
 from tests.pipeline.nights import Row, audited, verdicts_of
 from tests.pipeline.streams_on_disk import DAY, at, effect, line_of, performed, write
 
@@ -129,18 +131,15 @@ def test_who_changes_a_file_while_it_is_read_has_it_read_again_or_named(
         judged(spark, tmp_path)
 
 
-def test_records_of_two_stacks_are_not_judged_on_whichever_day_they_lie(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    def of(stack: str, day: str) -> list[Record]:
-        return [
-            (s, r | {"source": stack}) for s, r in performed(f"m-{day}", 5, day) if s != "effects"
-        ]
-
-    effects = [one for day in DAYS for one in performed(f"m-{day}", 5, day) if one[0] == "effects"]
-    write(tmp_path / "records", [*of("a", DAYS[0]), *of("b", DAYS[1]), *of("b", DAYS[2]), *effects])
+def test_records_of_two_stacks_are_not_judged_on_whichever_day_they_lie() -> None:
+    days = [date.fromisoformat(day) for day in DAYS]
+    counts = [DayCounts(sources=[f"stack {name}", "log group g"]) for name in "abb"]
+    held = Cache(cast("SparkSession", None), "out")
+    held.days = {
+        day: Manifest({}, {}, of_day, "v") for day, of_day in zip(days, counts, strict=True)
+    }
     with pytest.raises(
         CannotAudit, match=r"two stacks, stack a \(2026-01-31\) and stack b \(2026-02-01\)"
     ):
-        judged(spark, tmp_path)
-    assert judged(spark, tmp_path, since=DAYS[1], until=DAYS[2])["exit_status"] == 0
+        _check_one_stack(held, (days[0], days[2]))
+    _check_one_stack(held, (days[1], days[2]))

@@ -34,7 +34,6 @@ class Request:
         as_of: later records are left out; None: none are. See `horizon`.
         present_only: nothing is called missing, whichever day is over: who says which executions
             run could not be asked.
-        grace_ms: how long a message without an end is in flight, not lost.
         reach: how many days before the first day records are read from; None: all.
         run: names this audit in its summary; empty: nothing does.
         by_executions: where no stream tells the effects, the executions' word is taken.
@@ -51,7 +50,6 @@ class Request:
     days: Interval | None = None
     as_of: datetime | None = None
     present_only: bool = False
-    grace_ms: int = 900_000
     reach: int | None = None
     run: str = ""
     by_executions: bool = False

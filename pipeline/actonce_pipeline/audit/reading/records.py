@@ -12,15 +12,12 @@ import hashlib
 import io
 import json
 import re
-import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
-
-from pyspark import cloudpickle
 
 from actonce_core import strict_json
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
@@ -155,7 +152,7 @@ class _Form(NamedTuple):
     """
 
     tells: tuple[str, ...]
-    codes: Mapping[tuple[str, ...], int]  # plain ones: workers may not have the module of `Code`
+    codes: Mapping[tuple[str, ...], int]
     beside: tuple[str, ...] = ()
 
 
@@ -500,8 +497,3 @@ def _text(record: dict[str, Any], name: str) -> str | None:
 def _texts(record: dict[str, Any], names: Iterable[str]) -> Iterator[str]:
     """The fields that there are."""
     return (text for name in names if (text := _text(record, name)))
-
-
-# Workers get these functions themselves, so that a server needs nothing of this project installed.
-for _module in (__name__, effects.__name__, strict_json.__name__):
-    cloudpickle.register_pickle_by_value(sys.modules[_module])  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
 """Places where files are: a folder here, and whatever Hadoop's file systems reach.
 
-Spark lists, reads and writes a URI by Hadoop, so that spark-submit needs no other package; a client
-of Spark Connect has no Hadoop. A folder here can be looked at where no Spark is installed.
+Spark lists, reads and writes a URI by Hadoop, so that spark-submit needs no other package. A folder
+here can be looked at where no Spark is installed.
 """
 
 import fcntl
@@ -66,18 +66,10 @@ class Place(Readable, Protocol):
 
 
 def place(spark: "SparkSession | None", name: str) -> Place:
-    """The place of that name, a path or a URI, for which there has to be a session.
-
-    Raises:
-        CannotAudit: it cannot be reached from here.
-    """
+    """The place of that name, a path or a URI, for which there has to be a session."""
     if not is_uri(here := readable(name)):
         return _Here(here)
-    from pyspark.sql.utils import is_remote
-
     assert spark is not None  # it is a URI  # noqa: S101
-    if is_remote():
-        raise CannotAudit(f"{name}: with Spark Connect only a folder here can be named.")
     return _Hadoop(spark, name)
 
 
