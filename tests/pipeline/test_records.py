@@ -15,8 +15,6 @@ from actonce_pipeline.audit.reading.events import records
 from actonce_pipeline.audit.reading.listing import list_records
 from actonce_pipeline.audit.reading.records import rows_of
 from actonce_pipeline.audit.reading.row import COLUMNS
-from actonce_pipeline.audit.reading.streams import REFUSED, Code
-from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import (
     DAY,
     EFFECTS,
@@ -25,11 +23,9 @@ from tests.pipeline.streams_on_disk import (
     dead_letter,
     delivery,
     effect,
-    execution,
     line_of,
     own_effect,
     performed,
-    row,
     sent,
     write,
 )
@@ -231,36 +227,6 @@ def test_what_a_record_says_is_told(
     assert (one["message_id"], one["description"], one["problem"]) == (message_id, what, None)
 
 
-@pytest.mark.parametrize(
-    ("record", "code"),
-    [
-        (sent("m", at(1)), Code.SENT),
-        (delivery("m", at(1), "started", "whatever"), Code.STARTED),
-        (delivery("m", at(1), "suppressed"), Code.SUPPRESSED),
-        (delivery("m", at(1), "failed"), Code.FAILED),
-        *((delivery("m", at(1), "refused", reason), code) for reason, code in REFUSED.items()),
-        *((execution("m", at(1), *end), Code[f"CLOSED_{name}"]) for name, end in (
-            ("PERFORMED", ("SUCCEEDED", "performed")), ("RESOLVED", ("SUCCEEDED", "resolved")),
-            ("FOUND", ("SUCCEEDED", "found")), ("FOUND", ("SUCCEEDED", None)),
-            ("REJECTED", ("FAILED", None, "RejectedByOperator")),
-            ("FAILED", ("FAILED", None, "Bug")), ("FAILED", ("TIMED_OUT",)),
-            ("FAILED", ("ABORTED",)))),
-        (row("m", at(1)), Code.ROW_IN_PROGRESS),
-        (row("m", at(1), "dead_letter"), Code.ROW_DEAD_LETTER),
-        *((row("m", at(1), name), Code[f"CLOSED_{name.upper()}"])
-          for name in ("performed", "found", "resolved", "rejected")),
-        (effect("m", at(1)), Code.EFFECT),
-        (dead_letter("m", at(1)), Code.POSTED),
-        *((dead_letter("m", at(1), name), Code[f"DECIDED_{code}"]) for name, code in (
-            ("retry", "RETRY"), ("perform", "RETRY"), ("resolve", "RESOLVE"),
-            ("reject", "REJECT"))),
-    ],
-)  # fmt: skip
-def test_each_record_has_its_code(record: Record, code: int) -> None:
-    (one,) = rows(line_of(*record), record[0])
-    assert one["code"] == code
-
-
 ARN = "arn:aws:dynamodb:us-east-1:1:table/t"
 
 
@@ -329,13 +295,3 @@ def test_contents_and_effects_are_told_apart_by_each_of_their_characters() -> No
         rows(line_of(*effect("m", at(1), name)), "effects")[0]["identity"] for name in "aab"
     ]
     assert of_effects[0] == of_effects[1] != of_effects[2]
-
-
-def test_a_first_attempt_that_performed_says_what_an_execution_would() -> None:
-    told = rows(line_of(*delivery("m", at(1), "performed")), "deliveries")
-    codes = [one["code"] for one in told]
-    assert codes == [Code.STARTED, Code.CLOSED_PERFORMED]
-    assert [one["identity"] is None for one in told] == [False, True]
-    assert {(one["message_id"], one["at"], one["description"]) for one in told} == {
-        ("m", told[0]["at"], "performed")
-    }

@@ -28,7 +28,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from actonce_pipeline.audit.reading.storage import as_argument
+from actonce_pipeline.audit.reading.storage import as_argument, first_line
 from actonce_pipeline.backfill import archive as archives
 from actonce_pipeline.backfill.archive import CSV, OPEN_QUOTE, PARQUET, TOO_LONG, File
 from actonce_pipeline.backfill.errors import BackfillFailed, WrongRequest
@@ -277,7 +277,6 @@ def _moved(written: Path, folder: Path) -> int:
 
 
 def _reason(error: Exception) -> str:
-    java = getattr(error, "java_exception", None)
-    text = str(error if java is None else java.toString())
+    text = first_line(error)
     unread = re.search(r"reading file (\S+?)\.? ", text)
-    return f"{unquote(unread[1])} cannot be read." if unread else text.strip().split("\n")[0]
+    return f"{unquote(unread[1])} cannot be read." if unread else text

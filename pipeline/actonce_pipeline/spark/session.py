@@ -7,10 +7,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -117,24 +116,10 @@ def _start_jvm() -> None:
             launch: Callable[..., Any] = launch_gateway
             gateway = launch(SparkConf().set("spark.driver.defaultJavaOptions", BRIEF), how)
         except PySparkRuntimeError as error:
-            raise CannotAudit(f"Spark did not start: {_last_words(said) or error}") from error
+            said.seek(0)
+            words = " ".join(said.read().decode(errors="replace").split())
+            raise CannotAudit(f"Spark did not start: {words[:500] or error}") from error
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as above
-
-
-_GRACE_SECONDS = 3
-
-
-def _last_words(said: IO[bytes]) -> str:
-    """The last line that Java said, who may still be speaking when its launcher is gone."""
-    deadline = time.monotonic() + _GRACE_SECONDS
-    while True:
-        said.seek(0)
-        lines = said.read().decode(errors="replace").strip().splitlines()
-        # The launcher, a shell script, stumbles over what Java did not say.
-        words = [line for line in lines if "/spark-class: line " not in line]
-        if words or time.monotonic() > deadline:
-            return words[-1] if words else ""
-        time.sleep(0.05)
 
 
 def _end_jvm() -> None:

@@ -114,9 +114,9 @@ ENCODED: Cases = {
 NAMED: Cases = {
     f"{what} under {name}": (found, content(change, name))
     for found, change, what, names in (
-        (READ, PACK, "gzip", ("a.jsonl.gz", "a.jsonl", "a")),
+        (READ, PACK, "gzip", ("a.jsonl.gz", "a.jsonl")),
         (READ, lambda s: PACK(PACK(s)), "gzip twice", ("a.gz", "a")),
-        (READ, lambda s: PACK(s[:40]) + PACK(s[40:]), "two members", ("a.gz", "a")),
+        (READ, lambda s: PACK(s[:40]) + PACK(s[40:]), "two members", ("a",)),
         (READ, lambda s: s, "text", ("a", "a.txt", "a.JSONL", "10:00.jsonl", "a\nb", "a\\b")),
         (READ, lambda s: s, "text", ("\u202e [1]{2}*?.jsonl", "%41%0a")),
         (BOTH, lambda s: PACK(PACK(b"no record\n" + s)), "gzip twice, a bad line", ("a.gz",)),

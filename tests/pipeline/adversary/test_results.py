@@ -115,8 +115,7 @@ def test_files_that_cannot_be_opened_cost_themselves_only(
         found = listing.list_records(*arguments)
         day = f"file://{root}/effects/dt={DAY}"
         files = [
-            listing.File(f"{day}/{name}", "effects", date.fromisoformat(DAY), n)
-            for n, name in enumerate(ghosts)
+            listing.File(f"{day}/{name}", "effects", date.fromisoformat(DAY)) for name in ghosts
         ]
         return listing.Listing((*found.files, *files), found.unread, found.modified)
 

@@ -45,18 +45,14 @@ class ListedFile:
     content: str = ""
 
 
-class Readable(Protocol):
+class Place(Protocol):
     """Where files are; paths are from there on."""
-
-    def read(self, path: str) -> str | None:
-        """A text file; None: there is none."""
-
-
-class Place(Readable, Protocol):
-    """One that can also be listed and written."""
 
     def files(self) -> list[ListedFile]:
         """All files below; raises `CannotAudit` if there is no such folder."""
+
+    def read(self, path: str) -> str | None:
+        """A text file; None: there is none."""
 
     def write(self, path: str, text: str) -> None:
         """Write a file in UTF-8: who reads it meanwhile sees the old one or the new one, whole."""
@@ -110,9 +106,8 @@ def hash_of(path: str) -> str:
 def alone_in(out: str) -> Iterator[None]:
     """Keep every other audit of this machine out of the results' folder, which is made.
 
-    Two at once would write one summary, of the messages of both. The operating system releases the
-    lock, whatever ends the process. Elsewhere, and on a file system without locks, whoever starts
-    audits has to keep them apart.
+    Two at once would write one summary, of the messages of both. Elsewhere, and on a file system
+    without locks, whoever starts audits has to keep them apart.
 
     Raises:
         CannotAudit: another audit writes there.
