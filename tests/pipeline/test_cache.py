@@ -63,7 +63,6 @@ LISTED = (
     [
         (f"S3ALocatedFileStatus{LISTED}[eTag='0a-2', versionId='null']", "0a-2"),
         (f"S3ALocatedFileStatus{LISTED}[eTag='null', versionId='null']", ""),
-        (f"LocatedFileStatus{LISTED}", ""),
         (
             f"LocatedFileStatus{LISTED.replace('/a;', '/a eTag=x; isDirectory=false; length=1;')}",
             "",

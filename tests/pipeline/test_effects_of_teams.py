@@ -2,23 +2,28 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from contextlib import nullcontext
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from actonce_pipeline.audit.cache import Cache, DayCounts, Manifest
+from actonce_pipeline.audit.horizon import Horizon
+from actonce_pipeline.audit.job import _check_effects_have_times
 from actonce_pipeline.audit.reading.effects import Attributes, effect_id_of, parse_time
 from actonce_pipeline.audit.reading.events import records
 from actonce_pipeline.audit.reading.listing import list_records
 from actonce_pipeline.audit.reading.records import rows_of
 from actonce_pipeline.audit.reading.row import Row
 from actonce_pipeline.audit.reading.streams import Code
-from actonce_pipeline.audit.times import in_ms
+from actonce_pipeline.audit.request import Request
+from actonce_pipeline.audit.times import DAY_MS, in_ms, midnight
 from actonce_pipeline.errors import CannotAudit
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import audited, judgements_of
@@ -200,11 +205,29 @@ def test_a_time_that_no_item_has_makes_no_message_lost(spark: SparkSession, tmp_
     with pytest.raises(CannotAudit, match=f"Of the effects of {DAY} nothing has sentat "):
         audited(spark, root, effects="order_id,sentat")
     assert not (root / "audit" / "messages").exists()
-    # Of a day that is not over nothing is called missing, and its effects may be exported later.
-    early = audited(spark, root, effects="order_id,sentat", as_of=at(36_000))
-    assert (early["verdicts"]["in_flight"], early["verdicts"]["lost"]) == (1, 0)
     # What was read by other names is read again.
     assert audited(spark, root, effects=OF_SHOP)["exit_status"] == 0
+
+
+@pytest.mark.parametrize(
+    ("over", "counts", "wrong"),
+    [
+        (DAY_MS, DayCounts(of_others=1, performed=1), True),
+        (DAY_MS, DayCounts(of_others=1), False),  # nothing was asked for, and others may write
+        (DAY_MS, DayCounts(of_others=1, performed=1, effects=1), False),
+        (0, DayCounts(of_others=1, performed=1), False),  # effects may be exported later
+    ],
+)
+def test_a_time_is_missed_on_days_that_are_over_and_on_which_something_was_performed(
+    over: int, counts: DayCounts, wrong: bool
+) -> None:
+    day = date.fromisoformat(DAY)
+    request = Request("records", effects=Attributes.of_output(OF_SHOP))
+    cache = Cache(cast("SparkSession", None), "out")
+    cache.days = {day: Manifest({}, {}, counts, "v")}
+    end = midnight(day) + over
+    with pytest.raises(CannotAudit) if wrong else nullcontext():
+        _check_effects_have_times(cache, request, (day, day), Horizon(end, end, end))
 
 
 def test_effects_that_cannot_be_read_make_no_message_lost(
@@ -288,12 +311,6 @@ def test_a_file_of_parquet_that_is_none_takes_no_other_along(read_table: Any) ->
         None: None, "4": "missing_column", "5": "wrong_type", "6": "wrong_type", "7": "wrong_type",
     }  # fmt: skip
     assert len(found) == 3 + 7
-
-
-def test_names_of_columns_hold_any_character_but_a_comma(read_table: Any) -> None:
-    odd = pa.table({"order.id `#1": ["o-1"], "sent at": [MS], "order": [{"id `#1": "no"}]})
-    (row,) = read_table(odd, attributes="order.id `#1,sent at")
-    assert (row.message_id, row.at, row.problem) == ("o-1", MS, None)
 
 
 def test_parquet_under_another_name_is_told(tmp_path: Path) -> None:

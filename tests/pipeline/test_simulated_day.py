@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from actonce_pipeline.audit.judging.verdict_names import ALARMS
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import audited, rows_of, said, verdicts_of
+from tests.pipeline.nights import audited, verdicts_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     STREAMS,
@@ -134,6 +134,3 @@ def test_no_hour_alarms_of_what_is_in_flight_and_the_night_does_of_what_is_lost(
     found = {one: what for one, what in verdicts_of(out).items() if what in ALARMS}
     assert found == dict.fromkeys(day.lost, "lost") | dict.fromkeys(day.again, "performed_again")
     assert "actonce where" in night["sentence"]
-    from_raw = audited(spark, root, tmp_path / "raw", from_raw=True)
-    assert said(from_raw) == said(night)
-    assert rows_of(tmp_path / "raw") == rows_of(out)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from actonce.messages.effect_store import DynamoDbEffects, EffectStore
+from actonce.messages.effect_store import DynamoDbEffects
 from actonce.records import collect as module
 from actonce.records.collect import STREAMS, CollectRequest, CollectResult, collect
 from actonce.records.day_files import day_folder
@@ -199,10 +199,6 @@ def card(message_id: str, **more: str) -> dict[str, Any]:
     return {name: {"S": text} for name, text in texts.items()}
 
 
-def own(stack: Stack, time: str | None = "sent_at") -> EffectStore:
-    return DynamoDbEffects(stack.dynamodb, "cards", Attributes(time=time))
-
-
 def test_the_effects_are_those_of_the_table_that_the_stack_names(
     stack: Stack, tmp_path: Path
 ) -> None:
@@ -225,6 +221,12 @@ def test_the_effects_are_those_of_the_table_that_the_stack_names(
     note = "effects: 1 in the effects table have no done_at, and are taken for no effects."
     assert note in collected.notes
 
+    stack.outputs.update(EffectsTableName="cards", EffectsAttributes="message_id,sent_at")
+    make_table(stack.dynamodb, "cards", "message_id", items=[card("m-1")])
+    collected = run(stack, tmp_path, "effects")
+    assert read(tmp_path, "effects") == [effect("m-1")]
+    assert any("second effect" in note for note in collected.notes)
+
 
 @pytest.mark.parametrize(
     ("items", "time", "option"),
@@ -238,18 +240,10 @@ def test_without_an_effect_that_can_be_read_there_is_no_file(
 ) -> None:
     """An empty one would make every message a lost one."""
     make_table(stack.dynamodb, "cards", "order", items=items)
-    (sentence,) = run(stack, tmp_path, "effects", effects=own(stack, time)).missing
+    own = DynamoDbEffects(stack.dynamodb, "cards", Attributes(time=time))
+    (sentence,) = run(stack, tmp_path, "effects", effects=own).missing
     assert option in sentence
     assert not file_of(tmp_path, "effects").exists()
-
-
-def test_a_teams_effects_come_with_what_a_reader_has_to_know(stack: Stack, tmp_path: Path) -> None:
-    settings, late = {"message_id": {"S": "settings"}}, card("m-2", sent_at="yesterday")
-    make_table(stack.dynamodb, "cards", "message_id", items=[card("m-1"), late, settings])
-    collected = run(stack, tmp_path, "effects", effects=own(stack))
-    assert read(tmp_path, "effects") == [effect("m-1")]
-    assert "m-2" in collected.missing[0]
-    assert any("second effect" in note for note in collected.notes)
 
 
 # --------------------------------------------------------------------------- how far they are whole

@@ -7,11 +7,10 @@ Below the results' folder:
 
 Invariant: rows are judged only by a manifest of this version of the audit, while the files of
 records and of rows are those that it names. Each write has a folder of its own, so that whoever is
-killed, or works beside another, spoils nobody's rows. Rows that no manifest names go after hours.
+killed, or works beside another, spoils nobody's rows.
 
 Records expire, and the cache stays: a day whose files have expired is judged by what was cached of
-it, by a later version, too, that gives rows the same form. A manifest also names the files by which
-its day was judged, so that a later change of them shows.
+it, by a later version, too, that gives rows the same form.
 """
 
 import contextlib
@@ -66,18 +65,16 @@ Files = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class DayCounts:
-    """What the rows of a day are, so that some questions need none of them.
+    """How many rows of a day are what, so that some questions need none of them.
 
     Attributes:
-        rows: how many, lines that could not be read among them.
-        quarantined: how many such lines.
-        effects: how many rows are effects.
-        of_others: how many are items, or lines, of other writers where effects are kept.
-        performed: how many say of the day that an execution, or a first attempt, performed.
-        first_attempts: how many first attempts performed.
+        quarantined: lines that could not be read.
+        of_others: items, or lines, of other writers where effects are kept.
+        performed: say of the day that an execution, or a first attempt, performed.
+        first_attempts: say that a first attempt performed.
         seen_at: the latest time (ms) of a delivery, an execution or a row; None: there is none.
         newest_at: the latest of all.
-        unknown_ids: records under a name that may stand for an id: `events.with_known_ids`.
+        unknown_ids: are under a name that may stand for an id: `events.with_known_ids`.
         sources: whose the records are, of each of `KINDS` the first and the last in order.
     """
 
@@ -156,11 +153,7 @@ def contents(files: Sequence[File]) -> Files:
 
 
 def version(of_spark: str, effects: Attributes | None = None) -> str:
-    """Of what decides what a record says: the sources, the starter's too, Spark, and attributes.
-
-    All sources, not those that read: who changes one has to remember no number, and the price is
-    one night that reads everything again.
-    """
+    """Of what decides what a record says: all sources, the starter's too, Spark, and attributes."""
     digest = hashlib.sha256()
     for package in ("actonce_pipeline.audit", "actonce_pipeline.spark", "actonce_core"):
         for name, source in sorted(_sources(resources.files(package))):

@@ -13,18 +13,15 @@ execution is seen, and the newest file was written more than the grace period af
 Files that are older than their own records vouch for no silence. A running execution is in flight,
 however old. That a delivery was suppressed proves an execution, of before the records began.
 
-The delivery of a first attempt that performed says that, too, as an execution would.
-
 The row of a lease stands in its execution's place, and says how its message stands *now*. One in
 progress is `lost` when SQS can hold its message no more, after 14 days; as of an earlier moment
 nothing tells whether there was one, so that a message without is not judged.
 
 An `effect_check` has effects and no record else, and its days' deliveries and executions were all
-read: so no producer hides a second effect by an id, for whatever SQS delivered has a record.
+read: so no producer hides a second effect by an id.
 
 Clocks: records of one execution, or of one dead letter, are compared with each other; an effect's
-only with the decision of a person, which takes longer than clocks differ. An execution that ended
-in the last minute of a day without an effect is not judged before the next day is over.
+only with the decision of a person, which takes longer than clocks differ.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,11 +65,9 @@ _MOST_INTERVALS: Final = 100  # of a stream, in a plan
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Which stream was there when.
+    """Which stream was there when, from the first day that any has a file for to the last.
 
     Attributes:
-        since: first day that any stream has a file for.
-        until: the last.
         missing: days in between on which a stream has no file.
         apart: those of them on which another stream has one.
         unread: days of a stream on which something could not be read.

@@ -306,11 +306,11 @@ class Findings:
     Attributes:
         verdicts: how many messages of the days have each.
         unjudged: how many of them could not be judged.
-        not_yet_judged: how many of them are none of those of which it says anything.
+        not_yet_judged: how many of them it says nothing of.
         unread: how many lines or files could not be read.
         late_alarms: other days, on which a message began that has an alarm and a record of these.
         unseen: sentences that say what was not looked at.
-        trusted: sentences that say what rests on a word alone; see `on_trust`.
+        trusted: sentences that say what rests on a word alone.
     """
 
     verdicts: Mapping[str, int]
