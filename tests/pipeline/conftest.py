@@ -12,11 +12,7 @@ def spark() -> Iterator[SparkSession]:
     """One session per process."""
     if find_java() is None:
         pytest.skip(f"the audit and the backfill. {NONE_FOUND}")
-    with pytest.MonkeyPatch.context() as patch:
-        # It runs for minutes, so its second compiler pays off.
-        options = "--driver-java-options -XX:TieredStopAtLevel=4 pyspark-shell"
-        patch.setenv("PYSPARK_SUBMIT_ARGS", options)
-        session = spark_session("tests")
+    session = spark_session("tests")
     session.conf.set("spark.sql.shuffle.partitions", "2")
     # For a handful of rows code is not worth compiling; the demo's and the night's audits do it.
     session.conf.set("spark.sql.codegen.wholeStage", "false")

@@ -100,7 +100,7 @@ def test_one_file_is_read_by_many_tasks_and_each_line_keeps_its_number(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     before = spark.conf.get("spark.sql.files.maxPartitionBytes")
-    spark.conf.set("spark.sql.files.maxPartitionBytes", "700")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "1500")
     spark.conf.set("spark.sql.files.openCostInBytes", "0")
     try:
         lines = [b"id,x", *(b"%d,%s" % (n, b"x" * (n % 50)) for n in range(2, 200)), b"bad", b""]
@@ -109,7 +109,7 @@ def test_one_file_is_read_by_many_tasks_and_each_line_keeps_its_number(
     finally:
         spark.conf.set("spark.sql.files.maxPartitionBytes", before or "128MB")
         spark.conf.set("spark.sql.files.openCostInBytes", "1048576")
-    assert read > 5
+    assert read > 2
     assert planned.ids == [*map(str, range(2, 200)), "0"]
     assert [*planned.quarantine] == [("a.csv", 200)]
     assert planned.conflicts[0]["line"] == 3
@@ -228,7 +228,7 @@ def test_a_plan_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     """The archive grows while it is read; then the disk is full."""
     archive, listed = tmp_path / "archive", archives.listed
 
-    def grown(*arguments: Any) -> dict[str, tuple[str, Any]]:
+    def grown(*arguments: Any) -> Any:
         found = listed(*arguments)
         (archive / "b.jsonl").write_text('{"id":2}\n')
         return found
@@ -238,7 +238,7 @@ def test_a_plan_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
     for module, name, broken, said in (
         (archives, "listed", grown, "changed while it was read"),
-        (plan, "_moved", full, "No space left"),
+        (plan, "_read", full, "No space left"),
     ):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, name, broken)

@@ -30,6 +30,7 @@ from tests.pipeline.streams_on_disk import (
     DAY,
     EFFECTS,
     at,
+    delivery,
     effect,
     file_of,
     performed,
@@ -137,14 +138,17 @@ def test_each_source_is_a_part_of_the_version(
 
 
 def records(folder: Path) -> Path:
-    """Two days, something of each in the other."""
-    again = effect("one", at(9, NEXT_DAY), "appointment-again")
-    return write(folder / "records", [*performed("one"), *performed("two", 5, NEXT_DAY), again])
+    """Two days, something of each in the other, and a first attempt."""
+    more = [effect("one", at(9, NEXT_DAY), "again"), delivery("three", at(9), "performed")]
+    return write(folder / "records", [*performed("one"), *performed("two", 5, NEXT_DAY), *more])
 
 
 def test_what_is_cached_is_believed_while_it_fits(spark: SparkSession, tmp_path: Path) -> None:
     root = records(tmp_path)
-    assert cached(spark, root).again == {FIRST, NEXT}
+    first = cached(spark, root)
+    assert first.again == {FIRST, NEXT}
+    counts = first.days[FIRST].counts
+    assert (counts.first_attempts, counts.performed, counts.effects) == (1, 2, 1)
     for file in root.rglob("*.jsonl"):
         os.utime(file, (0, 0))  # copied, say
     assert cached(spark, root).again == set()
@@ -193,7 +197,7 @@ def test_two_that_cache_the_same_days_at_once_spoil_nothing(
     after = cached(spark, root)
     assert after.again == set()
     assert told[0] == told[1] == sorted(after.rows().collect())
-    assert len(told[0]) == sum(one.counts.rows for one in after.days.values()) == 11
+    assert len(told[0]) == sum(one.counts.rows for one in after.days.values()) == 13
     parts = {path.name for path in tmp_path.rglob("part-*")}
     assert parts == {Path(row).name for day in after.days.values() for row in day.rows}
     assert {path.name for path in tmp_path.rglob(".part-*")} == {f".{name}.crc" for name in parts}

@@ -56,13 +56,9 @@ CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
     "deliveries unread a day later": (
         unread("deliveries", NEXT), NOW, [Code.SENT], ("in_flight", False)
     ),
-    "executions unread": (unread("executions"), NOW, [STARTED], ("in_flight", False)),
     "effects unread": (unread("effects"), NOW, [STARTED, FAILED], ("in_flight", False)),
     "failed, deliveries unread": (unread("deliveries"), NOW, [STARTED, FAILED], ("lost", True)),
     "no effects, done": (without("effects"), NOW, [STARTED, DONE], ("performed_once", False)),
-    "no effects, done today": (
-        without("effects"), MORNING, [STARTED, DONE], ("in_flight", True)
-    ),
     "no effects, one": (without("effects"), NOW, [STARTED, Code.EFFECT], ("performed_once", False)),
     "no effects, rejected": (
         without("effects"), NOW, [STARTED, Code.CLOSED_REJECTED], ("rejected", True)
@@ -71,7 +67,6 @@ CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
         without("effects"), NOW, [STARTED, Code.POSTED], ("awaiting_decision", True)
     ),
     "by its word, done": (WORD, NOW, [STARTED, DONE], ("performed_once", True)),
-    "by its word, done today": (WORD, MORNING, [STARTED, DONE], ("performed_once", True)),
     "by its word, failed": (WORD, NOW, [STARTED, FAILED], ("in_flight", False)),
     "by its word, silent": (WORD, NOW, [STARTED], ("lost", True)),
     "by its word, where effects are": (

@@ -11,17 +11,14 @@ from pyspark.sql import SparkSession
 from actonce_pipeline.audit.reading.events import before
 from actonce_pipeline.audit.results.summary import known_by
 from actonce_pipeline.audit.times import midnight
-from tests.pipeline.nights import audited, judgements_of, rows_of
+from tests.pipeline.nights import audited, rows_of
 from tests.pipeline.streams_on_disk import (
     DAY,
-    STREAMS,
     at,
-    delivery,
     effect,
     line_of,
     performed,
     put,
-    sent,
     write,
 )
 
@@ -104,27 +101,3 @@ def test_what_arrived_before_a_moment_was_there_whatever_its_own_clock_says(
     told = [(folder, at) for folder in (DAY, NEXT_DAY) for at in (None, after - 1, after)]
     kept = before(spark.createDataFrame(told, "folder string, at long"), after).collect()
     assert sorted(map(str, map(tuple, kept))) == sorted(map(str, told[:-1]))
-
-
-def test_a_duplicate_of_what_a_first_attempt_performed_long_ago_is_no_doubt(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """An execution's name lives 90 days, so that without one such a duplicate is not judged."""
-    first, now = at(1, "2025-10-01"), at(1, NEXT_DAY)
-    records = [
-        *(sent(message_id, now) for message_id in ("old", "new")),
-        delivery("old", now, "suppressed"),
-        *(delivery(key, time, "performed") for key, time in (("before", first), ("new", now))),
-        *(effect(key, time) for key, time in (("before", first), ("new", now))),
-    ]
-    root = write(tmp_path, records)
-    for stream in STREAMS:
-        put(root, stream, "empty.jsonl", day="2025-10-01")
-        put(root, stream, "empty.jsonl", day=NEXT_DAY)
-        put(root, stream, "empty.jsonl", day=DAY_AFTER)
-    told = audited(spark, root, since=NEXT_DAY, until=NEXT_DAY)
-    assert judgements_of(root / "audit") == {
-        "new": ("performed_once", True),
-        "old": ("in_flight", True),
-    }
-    assert told["exit_status"] == 0, told["sentence"]

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from actonce_pipeline.audit import job
 from actonce_pipeline.audit.reading import listing, storage
 from actonce_pipeline.audit.results import summary
-from actonce_pipeline.audit.results.tables import refuse_others
+from actonce_pipeline.audit.results.tables import empty_days, refuse_others
 from actonce_pipeline.errors import CannotAudit
 from tests.pipeline.nights import audited, requested
 from tests.pipeline.streams_on_disk import (
@@ -137,3 +137,13 @@ def test_a_message_that_came_very_often_makes_no_page_of_its_own(
     assert [one["what"] for one in alarm["timeline"]] == [
         "accepted by SQS", "suppressed", "… and 11 more records …", "suppressed", "suppressed",
     ]  # fmt: skip
+
+
+def test_a_day_without_rows_is_emptied_and_no_other(tmp_path: Path) -> None:
+    days = [date(2026, 1, day) for day in (28, 29, 30, 31)]
+    for day in days:
+        (tmp_path / f"day={day}").mkdir()
+        (tmp_path / f"day={day}" / "part-1.parquet").touch()
+    empty_days(None, str(tmp_path), (days[1], days[2]), {days[1]})  # type: ignore[arg-type]
+    kept = {file.parent.name for file in tmp_path.rglob("*.parquet")}
+    assert kept == {f"day={day}" for day in (days[0], days[1], days[3])}
