@@ -1,7 +1,6 @@
 """`actonce audit`: what happened to each message, by the records that each part wrote."""
 
 import importlib
-import os
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +14,6 @@ from actonce.records import audit_package
 from actonce.records.audit_listing import COUNTED, NUMBERS, message_ids
 from actonce.records.audit_summary import read_summary
 from actonce.stack.endpoint import TargetOptions
-from actonce.stack.extras import require
 from actonce.stack.target import find_aws, find_stack
 from actonce.terminal import output as console
 from actonce.terminal.days import HELP as DAY_HELP
@@ -102,8 +100,7 @@ def audit(
     Writes DIR/messages (Parquet, a row per message), DIR/summary.json and DIR/report.html; and
     DIR/cache: what each day's files said, so that the next audit reads only days whose files came,
     went or changed. Those of a judged day it names until --from-raw accepts them. Needs Java 17 or
-    21, or a Spark Connect server in SPARK_REMOTE.
-    actonce audit package makes a package of it for EMR Serverless.
+    21. actonce audit package makes a package of it for EMR Serverless.
 
     Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms; 2, wrong
     use, nothing to audit, or an audit that did not come to its end; 3, no alarm, but something
@@ -126,8 +123,6 @@ def audit(
     if list_ is not None:
         _list(list_, out or f"{records.rstrip('/')}/audit", span, json=json)
         return
-    if os.environ.get("SPARK_REMOTE"):
-        require("pipeline", "actonce audit with SPARK_REMOTE")
     # Spark takes a second to import, and no other command needs it.
     job = importlib.import_module("actonce_pipeline.audit.job")
     storage = importlib.import_module("actonce_pipeline.audit.reading.storage")

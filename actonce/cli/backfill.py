@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
 def backfill(
     archive: Annotated[
-        str,
-        typer.Argument(
-            metavar="ARCHIVE", help="JSON Lines, CSV or Parquet: a file, a folder or a URI."
-        ),
+        Path,
+        typer.Argument(metavar="ARCHIVE", help="JSON Lines, CSV or Parquet: a file or a folder."),
     ],
     message_id: Annotated[
         str,
@@ -64,9 +62,7 @@ def backfill(
         return spark_session("actonce backfill")
 
     started = time.monotonic()
-    if to is None and "://" in archive:
-        raise UsageError("An archive that is a URI needs --to DIR.")
-    folder = to or Path(f"{Path(archive).absolute()}.backfill")
+    folder = to or Path(f"{archive.absolute()}.backfill")
     try:
         with ended_together():
             selection = Selection.of_options(message_id, leave_out)

@@ -21,7 +21,7 @@ class Killed(BaseException):
 
 def requested(records: str, **asked: Any) -> Request:
     """What the options of a command line ask for, and what no option of the job's says."""
-    beyond = {name: asked.pop(name) for name in ("by_executions", "grace_ms") if name in asked}
+    beyond = {name: asked.pop(name) for name in ("by_executions",) if name in asked}
     words = [records]
     for name, value in asked.items():
         option = "--from" if name == "since" else f"--{name.replace('_', '-')}"

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from actonce.terminal.files import sync_folder
@@ -30,9 +28,7 @@ Files = dict[str, bytes]
 class Planned:
     """An archive of these files, and the plan that was made of it."""
 
-    def __init__(
-        self, folder: Path, files: Files, selection: Selection = BY_ID, uri: str = ""
-    ) -> None:
+    def __init__(self, folder: Path, files: Files, selection: Selection = BY_ID) -> None:
         for name, content in files.items():
             path = folder / "archive" / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,7 +36,7 @@ class Planned:
         self.folder = folder / "plan"
         self.counts = plan.make(
             lambda: spark_session("tests"),
-            uri or str(folder / "archive"),
+            folder / "archive",
             selection,
             self.folder,
             sync_folder,
@@ -104,46 +100,22 @@ def test_one_file_is_read_by_many_tasks_and_each_line_keeps_its_number(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     before = spark.conf.get("spark.sql.files.maxPartitionBytes")
-    spark.conf.set("spark.sql.files.maxPartitionBytes", "700")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "1500")
     spark.conf.set("spark.sql.files.openCostInBytes", "0")
     try:
         lines = [b"id,x", *(b"%d,%s" % (n, b"x" * (n % 50)) for n in range(2, 200)), b"bad", b""]
         planned = Planned(tmp_path, {"a.csv": b"\n".join(lines), "b.csv": b"id,x\n0,0\n0,1"})
-        read = spark.read.text(f"{tmp_path}/archive/a.csv").rdd.getNumPartitions() if hasattr(
-            spark, "_jvm") else 9  # fmt: skip
+        read = spark.read.text(f"{tmp_path}/archive/a.csv").rdd.getNumPartitions()
     finally:
         spark.conf.set("spark.sql.files.maxPartitionBytes", before or "128MB")
         spark.conf.set("spark.sql.files.openCostInBytes", "1048576")
-    assert read > 5
+    assert read > 2
     assert planned.ids == [*map(str, range(2, 200)), "0"]
     assert [*planned.quarantine] == [("a.csv", 200)]
     assert planned.conflicts[0]["line"] == 3
 
 
-@pytest.mark.skipif(bool(os.environ.get("SPARK_REMOTE")), reason="a client has no Hadoop")
-def test_an_archive_is_read_wherever_hadoop_reaches(tmp_path: Path, spark: SparkSession) -> None:
-    context: Any = spark.sparkContext
-    mounted = "fs.viewfs.mounttable.elsewhere.link./a"
-    context._jsc.hadoopConfiguration().set(mounted, f"file://{tmp_path}/archive")
-    files = {"b/a.csv": b"id\n1\n", "b/b.gz": gzip.compress(b'{"id":2}\n{')}
-    planned = Planned(tmp_path, files, uri="viewfs://elsewhere/a/")
-    assert planned.ids == ["1", "2"]
-    assert [*planned.quarantine] == [("b/b.gz", 2)]
-    (tmp_path / "archive" / "c.csv").write_bytes(gzip.compress(b"id\n"))
-    with pytest.raises(WrongRequest, match=r"c\.csv is gzip: name it so"):
-        plan.make(lambda: spark, "viewfs://elsewhere/a", BY_ID, tmp_path / "new", sync_folder)
-
-
 FAULTS: dict[str, tuple[bytes, int, dict[int, str]]] = {
-    "open_quote.csv": (
-        b'id,x\n1,a\n2,"b\n3,c\n4"\n5,e\n', 1,
-        {3: "ends within a quoted field", 4: "after line 3", 5: "ends within", 6: "after line 3"},
-    ),
-    "open_too.csv": (b'id,x\n6,a\rb"\xff\n7,e\n', 0, {2: "ends within", 3: "after line 2"}),
-    "long.csv": (
-        b"id,x\n8," + b"x" * archives.LONGEST_LINE + b"\n9,e\n", 0,
-        {2: "more than 1,048,576 bytes", 3: "after line 2"},
-    ),
     "joined.csv": (
         b"id,x\n11,a\nid,x\n12,b\n\xef\xbb\xbfid,x\nx,id\n", 2,
         {3: "is a header", 5: "byte order mark", 6: "is a header"},
@@ -167,22 +139,16 @@ FAULTS: dict[str, tuple[bytes, int, dict[int, str]]] = {
 """By file: what is in it, how many messages, and the lines that are quarantined."""
 
 EXPORTS: dict[str, tuple[bytes, int, int]] = {
-    "excel utf-8.csv": (b'\xef\xbb\xbfid,note\r\ne1,"a ""b"", c"\r\ne2,"two\nlines"\r\n', 1, 2),
+    "excel utf-8.csv": (b'\xef\xbb\xbfid,note\r\ne1,"a ""b"", c"\r\n', 1, 0),
     "athena/0a1b.csv": (b'"id","at"\n"a1","2026-11-20 08:15:30.000"\n"a2",\n', 2, 0),
-    "athena/unload_0a1b.gz": (gzip.compress(b'\xef\xbb\xbf{"id":"a3"}\n{"id":"a4"}\n'), 2, 0),
     "mysqldump/into_outfile.csv": (b'id,note\nm1,"a \\"b\\" c"\nm2,\\N\n\\N,x\n', 1, 2),
-    "dynamodb/data/q1.json.gz": (gzip.compress(b'{"id":"d1","Item":{"id":{"S":"d1"}}}\n'), 1, 0),
     "firehose/2026/11/26/08/s-1-2026": (
         b'{"id":"f1"}\n{"id":"f2"}\n{"id":"f3"}{"id":"f4"}\n',
         2,
         1,
     ),
-    "jq/compact.json": (b'{"id":"j1"}\n{"id":"j2"}\n', 2, 0),
-    "pandas/lines.jsonl": (b'{"id":"p1","x":null}\n{"id":null,"x":1.0}\n', 1, 1),
     "r/write.csv": (b'"id","x"\n"r1",NA\nNA,2\n', 1, 1),
     "postgres/copy.csv": (b"id,x\ng1,\n,x\n\\.\n", 1, 2),
-    "bigquery/out-000000000000.csv": (b"id,x\nb1,1\n", 1, 0),
-    "bigquery/out-000000000001.csv": (b"id,x\n", 0, 0),
     "bigquery/out-000000000000.json": (b'{"id":"9007199254740993","x":"1"}\n', 1, 0),
 }
 """By an exporter's file: what is in it, messages, quarantined."""
@@ -213,25 +179,18 @@ def test_each_fault_has_a_line_and_each_exporter_s_file_is_read(tmp_path: Path) 
     ("name", "content", "refusal"),
     [
         ("excel.csv", "id;x\n1;2\n", "no column 'id', which is asked for; it has id;x"),
-        ("excel sep.csv", "sep=;\nid;x\n", "no column 'id'"),
         ("excel unicode.csv", "id\tx\n".encode("utf-16"), "UTF-16"),
         ("excel mac.csv", "id,x\r1,2\r", "carriage return alone"),
         ("excel.xlsx", b"PK\x03\x04", "neither Parquet nor"),
-        ("athena.csv.metadata", b"\x12", "neither Parquet nor"),
-        ("dump.sql", "INSERT INTO `a` VALUES (1);", "neither Parquet nor"),
-        ("mysqldump tab.txt", "1\t2\n", "neither Parquet nor"),
-        ("outfile.csv", "1,2\n", "no column 'id'"),
-        ("manifest.md5", "abc", "neither Parquet nor"),
         ("firehose.jsonl", '{"id":1}{"id":2}', "joins its objects"),
         ("firehose", b'{"id":1}\r{"id":2}', "carriage return alone"),
         ("jq.json", '{\n  "id": 1\n}\n', "jq -c"),
-        ("jq -s.json", '[{"id": 1}]', "jq -c"),
         ("array.json.gz", gzip.compress(b'\xef\xbb\xbf\n[\n{"id": 1}]', mtime=0), "jq -c"),
         ("pandas.csv", ",id\n0,1\n", "column without a name"),
-        ("r.csv", '"","id"\n"1",1\n', "column without a name"),
         ("twice.csv", "id,id\n", "'id' stands twice"),
-        ("twice.csv", "id,x\r\r\n1,2\r\r\n", "carriage return alone"),
         ("cut.csv", 'id,"x\n', "first line cannot be read"),
+        ("excel.csv", '\nid,x\n1,a\n2,"two\nlines"\n', "excel.csv, line 4: It ends within"),
+        ("long.csv", b"id,x\n8," + b"x" * archives.LONGEST_LINE, "long.csv, line 2: .* more than"),
         ("a\n.csv", "id\n", "rename it"),
     ],
 )  # fmt: skip
@@ -244,46 +203,10 @@ def test_what_cannot_be_read_row_by_row_is_refused(
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]
 
 
-@pytest.mark.parametrize("cut", [1, 300])
-def test_a_gzip_file_that_is_cut_off_is_named(tmp_path: Path, cut: int) -> None:
+def test_a_gzip_file_that_is_cut_off_is_named(tmp_path: Path) -> None:
     lines = "".join(f'{{"id":"{os.urandom(8).hex()}"}}\n' for _ in range(2000))
     with pytest.raises(BackfillFailed, match=r"archive/x\.jsonl\.gz cannot be read"):
-        Planned(tmp_path, {"x.jsonl.gz": gzip.compress(lines.encode())[:-cut]})
-
-
-pieces = st.lists(
-    st.sampled_from(
-        [b"id,x", b"1,2", b"1,3", b"2,2", b'3,"2"', b'4,"', b'"', b'5,""', b"", b" ", b"\r",
-         b"6,\xff", b"\xef\xbb\xbf", b'{"id":1,"x":"2"}', b'{"id":"1"}', b'{"id":7}', b"{",
-         b"[", b"x", b"1,2\r"]
-    ),
-    max_size=12,
-).map(b"\n".join)  # fmt: skip
-
-
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
-@given(csv=pieces, json_lines=pieces, packed=st.booleans(), joined=pieces)
-def test_each_row_is_in_one_count(
-    tmp_path_factory: pytest.TempPathFactory,
-    csv: bytes,
-    json_lines: bytes,
-    joined: bytes,
-    *,
-    packed: bool,
-) -> None:
-    files = {
-        "a.csv": b"id,x\n" + csv,
-        "b.csv.gz": gzip.compress(b"\r\nid,x\n" + joined) if packed else b"\nid,x\n" + joined,
-        "c.jsonl": b'{"id":1}\n' + json_lines,
-    }
-    planned = Planned(tmp_path_factory.mktemp("a"), files)
-    unpacked = [gzip.decompress(of) if of[:2] == b"\x1f\x8b" else of for of in files.values()]
-    rows = sum(bool(line.strip(b" \r")) for of in unpacked for line in of.split(b"\n")) - 2
-    counts = planned.counts
-    assert rows == counts.rows == (
-        len(planned.messages) + counts.duplicates + len(planned.conflicts) + len(planned.quarantine)
-    )  # fmt: skip
-    assert len(set(planned.ids)) == len(planned.ids)
+        Planned(tmp_path, {"x.jsonl.gz": gzip.compress(lines.encode())[:-1]})
 
 
 @real.needed
@@ -305,7 +228,7 @@ def test_a_plan_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     """The archive grows while it is read; then the disk is full."""
     archive, listed = tmp_path / "archive", archives.listed
 
-    def grown(*arguments: Any) -> dict[str, tuple[str, Any]]:
+    def grown(*arguments: Any) -> Any:
         found = listed(*arguments)
         (archive / "b.jsonl").write_text('{"id":2}\n')
         return found
@@ -315,7 +238,7 @@ def test_a_plan_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
     for module, name, broken, said in (
         (archives, "listed", grown, "changed while it was read"),
-        (plan, "_moved", full, "No space left"),
+        (plan, "_read", full, "No space left"),
     ):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, name, broken)
@@ -339,6 +262,6 @@ def test_what_is_there_already_stays(tmp_path: Path) -> None:
         (tmp_path / "gone", tmp_path / "new", "no file or folder"),
     ):
         with pytest.raises(WrongRequest, match=said):
-            plan.make(no_session, str(source), BY_ID, to, sync_folder)
+            plan.make(no_session, source, BY_ID, to, sync_folder)
     assert sorted(tmp_path.iterdir()) == [archive, draft]
     assert archive.read_text() == '{"id":1}\n'

@@ -56,13 +56,9 @@ CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
     "deliveries unread a day later": (
         unread("deliveries", NEXT), NOW, [Code.SENT], ("in_flight", False)
     ),
-    "executions unread": (unread("executions"), NOW, [STARTED], ("in_flight", False)),
     "effects unread": (unread("effects"), NOW, [STARTED, FAILED], ("in_flight", False)),
     "failed, deliveries unread": (unread("deliveries"), NOW, [STARTED, FAILED], ("lost", True)),
     "no effects, done": (without("effects"), NOW, [STARTED, DONE], ("performed_once", False)),
-    "no effects, done today": (
-        without("effects"), MORNING, [STARTED, DONE], ("in_flight", True)
-    ),
     "no effects, one": (without("effects"), NOW, [STARTED, Code.EFFECT], ("performed_once", False)),
     "no effects, rejected": (
         without("effects"), NOW, [STARTED, Code.CLOSED_REJECTED], ("rejected", True)
@@ -71,7 +67,6 @@ CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
         without("effects"), NOW, [STARTED, Code.POSTED], ("awaiting_decision", True)
     ),
     "by its word, done": (WORD, NOW, [STARTED, DONE], ("performed_once", True)),
-    "by its word, done today": (WORD, MORNING, [STARTED, DONE], ("performed_once", True)),
     "by its word, failed": (WORD, NOW, [STARTED, FAILED], ("in_flight", False)),
     "by its word, silent": (WORD, NOW, [STARTED], ("lost", True)),
     "by its word, where effects are": (
@@ -117,7 +112,7 @@ def test_what_was_not_seen_is_not_guessed(spark: SparkSession) -> None:
     for keys in together.values():
         coverage, horizon, *_ = cases[keys[0]]
         messages = spark.createDataFrame([of[key] for key in keys], numbers.schema).coalesce(1)
-        found += judged(messages, coverage, horizon, 900_000).collect()
+        found += judged(messages, coverage, horizon).collect()
     assert {row["message_id"]: (row["verdict"], row["judged"]) for row in found} == {
         key: right for key, (*_, right) in cases.items()
     }
@@ -141,7 +136,7 @@ def test_days_without_any_file_are_no_streams_gap(spark: SparkSession) -> None:
     numbers = per_message(spark.createDataFrame(records, names).coalesce(1), None)
     coverage = Coverage.of(Listing(files, (), 0), {}, by_executions=False)
     over = midnight(wednesday) + DAY_MS
-    rows = judged(numbers, coverage, Horizon(over, over, over), 900_000).collect()
+    rows = judged(numbers, coverage, Horizon(over, over, over)).collect()
     assert {row["message_id"]: (row["verdict"], row["judged"]) for row in rows} == {
         "well": ("performed_once", True),
         "unseen": ("performed_once", False),

@@ -1,10 +1,6 @@
 """A day run again replaces that day, and no other; what touches an earlier day is told."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,23 +11,18 @@ from pyspark.sql import SparkSession
 from actonce_pipeline.audit.reading.events import before
 from actonce_pipeline.audit.results.summary import known_by
 from actonce_pipeline.audit.times import midnight
-from actonce_pipeline.spark.session import BRIEF
-from tests.pipeline.nights import audited, judgements_of, rows_of
+from tests.pipeline.nights import audited, rows_of
 from tests.pipeline.streams_on_disk import (
     DAY,
-    STREAMS,
     at,
-    delivery,
     effect,
     line_of,
     performed,
     put,
-    sent,
     write,
 )
 
 NEXT_DAY, DAY_AFTER = "2026-02-01", "2026-02-02"
-TESTS = Path(__file__).parent
 
 
 def rows(root: Path) -> list[dict[str, Any]]:
@@ -110,64 +101,3 @@ def test_what_arrived_before_a_moment_was_there_whatever_its_own_clock_says(
     told = [(folder, at) for folder in (DAY, NEXT_DAY) for at in (None, after - 1, after)]
     kept = before(spark.createDataFrame(told, "folder string, at long"), after).collect()
     assert sorted(map(str, map(tuple, kept))) == sorted(map(str, told[:-1]))
-
-
-# Those that meet each of its ways; for all of them: SPARK_REMOTE=local pytest -n 0 tests/pipeline
-CONNECT = "every_real_shape or came_late or with_arrow"
-
-
-@pytest.mark.long
-def test_the_same_on_spark_connect(spark: SparkSession) -> None:
-    files = ("test_days.py", "test_real_shapes.py", "test_records.py")
-    on_spark_connect(spark, files, "-k", CONNECT)
-
-
-@pytest.mark.long
-def test_planted_folders_on_spark_connect(spark: SparkSession) -> None:
-    on_spark_connect(spark, ("adversary/test_planted.py",), "-m", "long")
-
-
-def on_spark_connect(spark: SparkSession, files: Sequence[str], *chosen: str) -> None:
-    if os.environ.get("SPARK_REMOTE"):
-        pytest.skip("this is the run on Spark Connect")
-    assert spark is not None  # there is a Java
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYTEST_", "PYSPARK_GATEWAY", "SPARK_"))
-    }
-    run = subprocess.run(
-        [
-            sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider",
-            *(str(TESTS / name) for name in files), *chosen,
-        ],
-        env=environment | {"SPARK_REMOTE": "local", "SPARK_SUBMIT_OPTS": BRIEF},
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
-
-
-def test_a_duplicate_of_what_a_first_attempt_performed_long_ago_is_no_doubt(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """An execution's name lives 90 days, so that without one such a duplicate is not judged."""
-    first, now = at(1, "2025-10-01"), at(1, NEXT_DAY)
-    records = [
-        *(sent(message_id, now) for message_id in ("old", "new")),
-        delivery("old", now, "suppressed"),
-        *(delivery(key, time, "performed") for key, time in (("before", first), ("new", now))),
-        *(effect(key, time) for key, time in (("before", first), ("new", now))),
-    ]
-    root = write(tmp_path, records)
-    for stream in STREAMS:
-        put(root, stream, "empty.jsonl", day="2025-10-01")
-        put(root, stream, "empty.jsonl", day=NEXT_DAY)
-        put(root, stream, "empty.jsonl", day=DAY_AFTER)
-    told = audited(spark, root, since=NEXT_DAY, until=NEXT_DAY)
-    assert judgements_of(root / "audit") == {
-        "new": ("performed_once", True),
-        "old": ("in_flight", True),
-    }
-    assert told["exit_status"] == 0, told["sentence"]

@@ -40,7 +40,7 @@ def test_the_worst_that_was_found_is_how_it_ends(found: dict[str, Any], status: 
 
 def test_of_days_after_the_moment_that_was_asked_for_nothing_is_known() -> None:
     days = date(2026, 1, 31), date(2026, 2, 1)
-    files = tuple(File(f"{stream}/{day}", stream, day, 1) for stream in STREAMS for day in days)
+    files = tuple(File(f"{stream}/{day}", stream, day) for stream in STREAMS for day in days)
     listing, moment = Listing(files, (), 0), midnight(days[1])
 
     (sentence,) = [one for _, one in uncovered(listing, days, Horizon(0, moment, moment, moment))]

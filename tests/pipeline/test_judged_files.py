@@ -4,16 +4,18 @@ import hashlib
 import json
 import os
 import shutil
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
 
 from actonce_pipeline.audit import cache
+from actonce_pipeline.audit.cache import Cache, DayCounts, Manifest
+from actonce_pipeline.audit.job import _check_one_stack
 from actonce_pipeline.errors import CannotAudit
 from tests.pipeline import streams_on_disk as on_disk
-from tests.pipeline.judge import Record
 from tests.pipeline.nights import Row, audited, verdicts_of
 from tests.pipeline.streams_on_disk import DAY, at, effect, line_of, performed, write
 
@@ -57,15 +59,11 @@ def test_it_is_judged_anew_and_named_until_it_is_back_or_accepted(
     status, content = file.stat(), file.read_bytes()
     file.write_bytes(content.replace(b'"m-2026-02-01"', b'"m-2026-02-02"'))
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    for days in ({}, {"day": DAYS[2]}):
-        summary = judged(spark, place, **days)
-        assert told(summary)[1] == {PATH: "changed"}
-        assert f"{PATH} has changed since" in summary["sentence"]
-        assert "--from-raw" in summary["sentence"]
+    summary = judged(spark, place, day=DAYS[2])
+    assert told(summary)[1] == {PATH: "changed"}
+    assert f"{PATH} has changed since" in summary["sentence"]
+    assert "--from-raw" in summary["sentence"]
     assert summary["exit_status"] == 1, "m-2026-02-02 has two effects"
-    file.write_bytes(content)
-    assert told(judged(spark, place)) == (0, {})
-
     file.unlink()
     late = file.with_name("late.jsonl")
     late.write_bytes(content)
@@ -129,18 +127,15 @@ def test_who_changes_a_file_while_it_is_read_has_it_read_again_or_named(
         judged(spark, tmp_path)
 
 
-def test_records_of_two_stacks_are_not_judged_on_whichever_day_they_lie(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    def of(stack: str, day: str) -> list[Record]:
-        return [
-            (s, r | {"source": stack}) for s, r in performed(f"m-{day}", 5, day) if s != "effects"
-        ]
-
-    effects = [one for day in DAYS for one in performed(f"m-{day}", 5, day) if one[0] == "effects"]
-    write(tmp_path / "records", [*of("a", DAYS[0]), *of("b", DAYS[1]), *of("b", DAYS[2]), *effects])
+def test_records_of_two_stacks_are_not_judged_on_whichever_day_they_lie() -> None:
+    days = [date.fromisoformat(day) for day in DAYS]
+    counts = [DayCounts(sources=[f"stack {name}", "log group g"]) for name in "abb"]
+    held = Cache(cast("SparkSession", None), "out")
+    held.days = {
+        day: Manifest({}, {}, of_day, "v") for day, of_day in zip(days, counts, strict=True)
+    }
     with pytest.raises(
         CannotAudit, match=r"two stacks, stack a \(2026-01-31\) and stack b \(2026-02-01\)"
     ):
-        judged(spark, tmp_path)
-    assert judged(spark, tmp_path, since=DAYS[1], until=DAYS[2])["exit_status"] == 0
+        _check_one_stack(held, (days[0], days[2]))
+    _check_one_stack(held, (days[1], days[2]))

@@ -8,8 +8,7 @@ from typing import cast
 from pyspark.sql import SparkSession
 
 from actonce.cli.audit import put_page
-from lab.bench.records import write as write_planted
-from tests.pipeline.nights import audited, judgements_of, rows_of
+from tests.pipeline.nights import audited, judgements_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     at,
@@ -107,20 +106,3 @@ def test_the_page_goes_where_the_results_go(tmp_path: Path) -> None:
         assert put_page(nobody, summary, out) == f"{out}/report.html"
         assert summary["sentence"] in (tmp_path / "report.html").read_text()
         (tmp_path / "report.html").unlink()
-
-
-def test_a_line_told_twice_is_no_other_verdict(spark: SparkSession, tmp_path: Path) -> None:
-    """Firehose delivers at least once, too."""
-    write_planted(tmp_path, 150, seed=3)
-    audited(spark, tmp_path)
-    once = {row["message_id"]: row for row in rows_of(tmp_path / "audit")}
-    for stream in ("sent", "deliveries", "executions", "effects", "dead_letters"):
-        for file in (tmp_path / stream).rglob("*.gz"):
-            file.write_bytes(2 * file.read_bytes())
-    audited(spark, tmp_path)
-    twice = {row["message_id"]: row for row in rows_of(tmp_path / "audit")}
-    assert len(once) == 150
-    assert {name: row["verdict"] for name, row in twice.items()} == {
-        name: row["verdict"] for name, row in once.items()
-    }
-    assert all(twice[name]["deliveries"] == 2 * row["deliveries"] for name, row in once.items())

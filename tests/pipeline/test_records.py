@@ -3,14 +3,11 @@
 import gzip
 import importlib.util
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from actonce_pipeline.audit.reading.effects import Attributes
@@ -18,8 +15,6 @@ from actonce_pipeline.audit.reading.events import records
 from actonce_pipeline.audit.reading.listing import list_records
 from actonce_pipeline.audit.reading.records import rows_of
 from actonce_pipeline.audit.reading.row import COLUMNS
-from actonce_pipeline.audit.reading.streams import REFUSED, Code
-from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import (
     DAY,
     EFFECTS,
@@ -28,11 +23,9 @@ from tests.pipeline.streams_on_disk import (
     dead_letter,
     delivery,
     effect,
-    execution,
     line_of,
     own_effect,
     performed,
-    row,
     sent,
     write,
 )
@@ -101,7 +94,7 @@ def test_a_file_is_unpacked_as_often_as_firehose_packed_it() -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (PACKED[: len(PACKED) // 2], "truncated_gzip"),
+        *((PACKED[:length], "truncated_gzip") for length in (3, 9, 20, len(PACKED) // 2, -1)),
         (PACKED[:-8] + b"\0" * 8, "corrupt_gzip"),
         (PACKED + b"more", "corrupt_gzip"),
         (gzip.compress(PACKED, mtime=0)[:-4], "truncated_gzip"),
@@ -110,16 +103,6 @@ def test_a_file_is_unpacked_as_often_as_firehose_packed_it() -> None:
 )  # fmt: skip
 def test_a_file_that_is_broken_is_set_aside_whole(content: bytes, problem: str) -> None:
     assert told(content, name="a.gz") == [(None, problem)]
-
-
-@given(st.integers(3, len(PACKED) - 1))
-def test_however_short_a_gzip_is_nothing_of_it_is_read(length: int) -> None:
-    assert told(PACKED[:length]) == [(None, "truncated_gzip")]
-
-
-def test_a_file_that_has_gone_is_named(tmp_path: Path) -> None:
-    (row_of_file,) = rows_of(f"file://{tmp_path}/sent/dt={DAY}/a")
-    assert dict(zip(COLUMNS, row_of_file, strict=True))["problem"] == "unreadable_file"
 
 
 @pytest.mark.parametrize("missing", [None, "pandas"])
@@ -135,18 +118,14 @@ def test_the_rows_are_those_of_each_file_with_arrow_and_without(
     assert sorted(map(str, map(tuple, records(spark, listing.files, NAMED).collect()))) == sorted(
         map(str, expected)
     )
-    if not os.environ.get("SPARK_REMOTE"):  # as in a bucket: by Spark's reader
-        elsewhere = [
-            replace(one, path=one.path.replace("file://", "file:")) for one in listing.files
-        ]
-        assert records(spark, tuple(elsewhere), NAMED).count() == len(expected)
+    # As in a bucket: by Spark's reader.
+    elsewhere = [replace(one, path=one.path.replace("file://", "file:")) for one in listing.files]
+    assert records(spark, tuple(elsewhere), NAMED).count() == len(expected)
 
 
 # ------------------------------------------------------------------------------- lines
 
 CONTROL = '{"messageType": "CONTROL_MESSAGE", "logEvents": [{"message": "CWL CONTROL MESSAGE"}]}'
-APART = ("", " ", "\f")
-OTHERWISE = (",", ", ", ";", "],[", "]", "}", "\u00a0", "\0", " x ", ',"x":', '},"x":')
 PAIR = [line_of(*delivery(name, at(1))) for name in "ab"]
 
 
@@ -156,47 +135,14 @@ PAIR = [line_of(*delivery(name, at(1))) for name in "ab"]
     ids=["records", "a record and a batch", "batches", "a control message and a batch"],
 )
 def test_of_two_objects_on_a_line_none_is_lost(first: str, second: str) -> None:
-    """Each is read, or the line is set aside, whatever lies between them and around."""
     both: Outcomes = [("b", None)] if first == CONTROL else [("a", None), ("b", None)]
-    assert [told(first + between + second) for between in APART] == [both] * len(APART)
-    for line in (
-        *(first + between + second for between in OTHERWISE),
-        f"[{first},{second}]", f"x {first}{second}", f"{first}{second} x", f"x {second}",
-        f"{second} x", f"[{second}]",
-    ):  # fmt: skip
-        found = told(line)
-        assert ("b", None) in found or any(problem for _, problem in found), line
+    for between in ("", " ", "\f"):
+        assert told(first + between + second) == both
 
 
 def test_of_a_batch_each_line_is_read_or_set_aside() -> None:
     assert told(batch(PAIR[0], None, PAIR[1])) == [("a", None), (None, "not_a_record"), ("b", None)]
     assert told(f"{CONTROL}\n{batch()}") == []
-
-
-PIECES = (
-    *'"{}[],: \\', r"\ud83d", r"\u00e4", "null", "7", "\r", "}{", "\u20ac", "\n",
-)  # fmt: skip
-
-
-@given(
-    st.sampled_from([
-        ("deliveries", LINE), ("effects", line_of(*effect("m", at(1)))),
-        ("executions", event(input='{"message_id": "m"}')), ("deliveries", batch(LINE)),
-    ]),
-    st.lists(
-        st.tuples(st.integers(0, 10**6), st.sampled_from(PIECES), st.integers(0, 2)), max_size=3,
-    ),
-)  # fmt: skip
-def test_whatever_a_line_holds_it_becomes_a_row(
-    line: tuple[str, str], changes: list[tuple[int, str, int]]
-) -> None:
-    stream, text = line
-    for somewhere, piece, gone in changes:
-        place = somewhere % len(text)
-        text = text[:place] + piece + text[place + gone :]
-    found = rows(text, stream)
-    assert found or "CONTROL" in text
-    assert all((one["problem"] is None) != (one["file"] is not None) for one in found)
 
 
 # ------------------------------------------------------------------------------- records
@@ -206,7 +152,6 @@ def test_whatever_a_line_holds_it_becomes_a_row(
     ("stream", "line", "problem"),
     [
         ("deliveries", LINE[:-9], "corrupt_line"),
-        ("deliveries", LINE + "xyz", "corrupt_line"),
         ("deliveries", LINE[:-1] + ', "end": "failed"}', "corrupt_line"),
         ("deliveries", LINE.replace('"m"', r'"\ud800"'), "corrupt_line"),
         ("deliveries", "7", "corrupt_line"),
@@ -214,20 +159,14 @@ def test_whatever_a_line_holds_it_becomes_a_row(
         ("deliveries", spoiled(stream="sent"), "not_a_record"),
         ("deliveries", spoiled(message_id=5), "wrong_type"),
         ("deliveries", spoiled(fingerprint=None), "missing_field"),
-        ("deliveries", spoiled(fingerprint="0"), "wrong_type"),
         ("deliveries", spoiled(end="swallowed"), "unknown_value"),
         ("deliveries", spoiled(end=None), "missing_field"),
-        ("deliveries", spoiled(end="", reason="started"), "missing_field"),
         ("deliveries", spoiled(end="refused", reason="mood"), "unknown_value"),
         ("deliveries", spoiled(at=None), "missing_field"),
         ("deliveries", spoiled(at="soon"), "wrong_type"),
         ("deliveries", spoiled(at=at(1).replace("Z", "+02:00")), "wrong_type"),
         ("deliveries", spoiled(at="1999-12-31T23:59:59Z"), "impossible_time"),
         ("deliveries", spoiled(at=at(3_601, "2026-02-01")), "impossible_time"),
-        ("effects", '{"Keys": {"appointment_id": {"S": "a"}}}', "deleted_effect"),
-        ("effects", '{"Item": {"message_id": {"S": "m"}}}', "full_export"),
-        ("effects", "{}", "not_a_record"),
-        ("executions", event(startDate=None), "wrong_type"),
         ("executions", event(startDate=1_769_817_600_000_000), "impossible_time"),
         ("executions", event(input=r'{"message_id": "\ud800"}'), "corrupt_line"),
         ("executions", event(status="ASLEEP", stopDate=1_769_817_600_000), "unknown_value"),
@@ -238,9 +177,8 @@ def test_what_is_wrong_with_a_record_is_told(stream: str, line: str, problem: st
     assert told(line, stream) == [(None, problem)]
 
 
-@pytest.mark.parametrize("output", ["[" * 200_000, "{", r'"\ud800"', "1" * 5_000])
-def test_an_output_that_nobody_can_read_tells_no_outcome(output: str) -> None:
-    ended = {"status": "SUCCEEDED", "stopDate": 1_769_817_600_000, "output": output}
+def test_an_output_that_nobody_can_read_tells_no_outcome() -> None:
+    ended = {"status": "SUCCEEDED", "stopDate": 1_769_817_600_000, "output": "[" * 200_000}
     (one,) = rows(event(**ended), "executions")
     assert (one["message_id"], one["description"], one["problem"]) == ("m", "SUCCEEDED", None)
     ended["output"] = r'{"outcome": "\ud800"}'
@@ -271,7 +209,7 @@ HASHED = "sha256-" + "0" * 64
         ("executions", event(), "m", "RUNNING"),
         ("executions", event(input="[]"), None, "RUNNING"),
         ("executions", event(input=json.dumps({"message_id": HASHED})),
-         "sha256-553b2e3090a0fb247023f013b4834fdabd2dd042d701cf10d15b47fe854284d8", "RUNNING"),
+         HASHED, "RUNNING"),
         ("effects", line_of(*own_effect("m", at(1))), "m", "an effect"),
         ("effects", line_of(*effect("m", at(1), "appointment-7")), "m", "appointment-7"),
         ("dead_letters", line_of(*dead_letter("m", at(1), "retry")), "m",
@@ -283,36 +221,6 @@ def test_what_a_record_says_is_told(
 ) -> None:
     (one,) = rows(line, stream)
     assert (one["message_id"], one["description"], one["problem"]) == (message_id, what, None)
-
-
-@pytest.mark.parametrize(
-    ("record", "code"),
-    [
-        (sent("m", at(1)), Code.SENT),
-        (delivery("m", at(1), "started", "whatever"), Code.STARTED),
-        (delivery("m", at(1), "suppressed"), Code.SUPPRESSED),
-        (delivery("m", at(1), "failed"), Code.FAILED),
-        *((delivery("m", at(1), "refused", reason), code) for reason, code in REFUSED.items()),
-        *((execution("m", at(1), *end), Code[f"CLOSED_{name}"]) for name, end in (
-            ("PERFORMED", ("SUCCEEDED", "performed")), ("RESOLVED", ("SUCCEEDED", "resolved")),
-            ("FOUND", ("SUCCEEDED", "found")), ("FOUND", ("SUCCEEDED", None)),
-            ("REJECTED", ("FAILED", None, "RejectedByOperator")),
-            ("FAILED", ("FAILED", None, "Bug")), ("FAILED", ("TIMED_OUT",)),
-            ("FAILED", ("ABORTED",)))),
-        (row("m", at(1)), Code.ROW_IN_PROGRESS),
-        (row("m", at(1), "dead_letter"), Code.ROW_DEAD_LETTER),
-        *((row("m", at(1), name), Code[f"CLOSED_{name.upper()}"])
-          for name in ("performed", "found", "resolved", "rejected")),
-        (effect("m", at(1)), Code.EFFECT),
-        (dead_letter("m", at(1)), Code.POSTED),
-        *((dead_letter("m", at(1), name), Code[f"DECIDED_{code}"]) for name, code in (
-            ("retry", "RETRY"), ("perform", "RETRY"), ("resolve", "RESOLVE"),
-            ("reject", "REJECT"))),
-    ],
-)  # fmt: skip
-def test_each_record_has_its_code(record: Record, code: int) -> None:
-    (one,) = rows(line_of(*record), record[0])
-    assert one["code"] == code
 
 
 ARN = "arn:aws:dynamodb:us-east-1:1:table/t"
@@ -340,12 +248,10 @@ def test_whose_a_record_is_is_told(stream: str, line: str, source: str | None) -
     [
         ("summary", json.dumps({"tableArn": ARN, "itemCount": 2}), [(f"table {ARN}", None)]),
         ("files", '{"dataFileS3Key": "a"}\n{"dataFileS3Key": "b"}', []),
-        ("files", line_of(*effect("m", at(1))), [(None, "not_a_record")]),
         ("files", line_of(*own_effect("m", at(1))), [(None, "not_a_record")]),
         ("files", '{"dataFileS3Key": "a", "Item": {}}', [(None, "not_a_record")]),
         ("summary", '{"version": "2020-06-30"}', []),
         ("summary", '{"tableArn": 7}', [(None, "wrong_type")]),
-        ("summary", "[]", [(None, "not_a_record")]),
         ("summary", "x", [(None, "not_a_record")]),
     ],
 )
@@ -385,13 +291,3 @@ def test_contents_and_effects_are_told_apart_by_each_of_their_characters() -> No
         rows(line_of(*effect("m", at(1), name)), "effects")[0]["identity"] for name in "aab"
     ]
     assert of_effects[0] == of_effects[1] != of_effects[2]
-
-
-def test_a_first_attempt_that_performed_says_what_an_execution_would() -> None:
-    told = rows(line_of(*delivery("m", at(1), "performed")), "deliveries")
-    codes = [one["code"] for one in told]
-    assert codes == [Code.STARTED, Code.CLOSED_PERFORMED]
-    assert [one["identity"] is None for one in told] == [False, True]
-    assert {(one["message_id"], one["at"], one["description"]) for one in told} == {
-        ("m", told[0]["at"], "performed")
-    }

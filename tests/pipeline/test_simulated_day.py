@@ -11,13 +11,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from actonce_pipeline.audit.judging.verdict_names import ALARMS
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import audited, rows_of, said, verdicts_of
+from tests.pipeline.nights import audited, verdicts_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     STREAMS,
@@ -27,7 +25,6 @@ from tests.pipeline.streams_on_disk import (
     execution,
     line_of,
     performed,
-    write,
 )
 
 HOUR = 3600
@@ -137,41 +134,3 @@ def test_no_hour_alarms_of_what_is_in_flight_and_the_night_does_of_what_is_lost(
     found = {one: what for one, what in verdicts_of(out).items() if what in ALARMS}
     assert found == dict.fromkeys(day.lost, "lost") | dict.fromkeys(day.again, "performed_again")
     assert "actonce where" in night["sentence"]
-    from_raw = audited(spark, root, tmp_path / "raw", from_raw=True)
-    assert said(from_raw) == said(night)
-    assert rows_of(tmp_path / "raw") == rows_of(out)
-
-
-@settings(
-    max_examples=2,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    deadline=None,
-)
-@given(seed=st.integers(0, 10**6))
-def test_whatever_has_arrived_what_is_well_is_no_alarm(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, seed: int
-) -> None:
-    """Of a day that is not over any part may be there; when it is, all of it is."""
-    random = Random(seed)
-    every: list[Record] = []
-    lost: set[str] = set()
-    for n in range(300):
-        name, start = f"m-{n}", random.uniform(4 * HOUR, 23.7 * HOUR)
-        records = performed(name, start)
-        if random.random() < 0.2:
-            records = [one for one in records if one[0] != "effects"]
-            lost.add(name)
-        ahead = {stream: random.choice((-1, 0, 1)) for stream in STREAMS}
-        every += [(s, r | {"at": at(seconds((s, r)) + ahead[s])}) for s, r in records]
-    random.shuffle(every)
-    root = write(tmp_path_factory.mktemp("any") / "records", every[: len(every) // 2])
-    written_at(root, 24)
-    found = {}
-    for hour in (24, 25):
-        audited(spark, root, f"{root}-out")
-        told = verdicts_of(Path(f"{root}-out"))
-        found[hour] = {one: what for one, what in told.items() if what in ALARMS}
-        write(root, every)
-        written_at(root, 25)
-    assert found == {24: {}, 25: dict.fromkeys(lost, "lost")}

@@ -11,14 +11,12 @@ from typing import Any
 
 import pytest
 
-from actonce.cli.collect import _days
-from actonce.messages.effect_store import DynamoDbEffects, EffectStore
+from actonce.messages.effect_store import DynamoDbEffects
 from actonce.records import collect as module
 from actonce.records.collect import STREAMS, CollectRequest, CollectResult, collect
 from actonce.records.day_files import day_folder
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed, UsageError
-from actonce_core.histories.day_file import FILE_NAME
+from actonce.terminal.errors import UsageError
 from actonce_core.histories.reading import ExecutionRecords, ExecutionSummary
 from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support import stacks
@@ -201,14 +199,10 @@ def card(message_id: str, **more: str) -> dict[str, Any]:
     return {name: {"S": text} for name, text in texts.items()}
 
 
-def own(stack: Stack, time: str | None = "sent_at") -> EffectStore:
-    return DynamoDbEffects(stack.dynamodb, "cards", Attributes(time=time))
-
-
-@pytest.mark.parametrize("key", ["message_id", "order"])
 def test_the_effects_are_those_of_the_table_that_the_stack_names(
-    stack: Stack, tmp_path: Path, key: str
+    stack: Stack, tmp_path: Path
 ) -> None:
+    key = "order"
     stack.outputs.update(EffectsTableName="orders", EffectsAttributes=f"{key},done_at")
     items = [
         {key: {"S": name}, "line": {"S": line}} | {n: {"S": text} for n, text in more.items()}
@@ -227,12 +221,17 @@ def test_the_effects_are_those_of_the_table_that_the_stack_names(
     note = "effects: 1 in the effects table have no done_at, and are taken for no effects."
     assert note in collected.notes
 
+    stack.outputs.update(EffectsTableName="cards", EffectsAttributes="message_id,sent_at")
+    make_table(stack.dynamodb, "cards", "message_id", items=[card("m-1")])
+    collected = run(stack, tmp_path, "effects")
+    assert read(tmp_path, "effects") == [effect("m-1")]
+    assert any("second effect" in note for note in collected.notes)
+
 
 @pytest.mark.parametrize(
     ("items", "time", "option"),
     [
         ([card("m-1", order="o-1")], None, "--effects-time"),
-        ([card("m-1", order="o-1")], "done_at", "--effects-time"),
         ([{"order": {"S": "settings"}}], "sent_at", "--effects-key"),
     ],
 )
@@ -241,18 +240,10 @@ def test_without_an_effect_that_can_be_read_there_is_no_file(
 ) -> None:
     """An empty one would make every message a lost one."""
     make_table(stack.dynamodb, "cards", "order", items=items)
-    (sentence,) = run(stack, tmp_path, "effects", effects=own(stack, time)).missing
+    own = DynamoDbEffects(stack.dynamodb, "cards", Attributes(time=time))
+    (sentence,) = run(stack, tmp_path, "effects", effects=own).missing
     assert option in sentence
     assert not file_of(tmp_path, "effects").exists()
-
-
-def test_a_teams_effects_come_with_what_a_reader_has_to_know(stack: Stack, tmp_path: Path) -> None:
-    settings, late = {"message_id": {"S": "settings"}}, card("m-2", sent_at="yesterday")
-    make_table(stack.dynamodb, "cards", "message_id", items=[card("m-1"), late, settings])
-    collected = run(stack, tmp_path, "effects", effects=own(stack))
-    assert read(tmp_path, "effects") == [effect("m-1")]
-    assert "m-2" in collected.missing[0]
-    assert any("second effect" in note for note in collected.notes)
 
 
 # --------------------------------------------------------------------------- how far they are whole
@@ -288,16 +279,6 @@ def test_a_day_collected_before_it_was_over_is_collected_again_with_the_next(
     assert read_at(tmp_path, "deliveries", TODAY) == later, "without a record"
 
 
-def test_a_folder_that_is_named_after_no_day_is_none(
-    stack: Stack, log: Log, tmp_path: Path
-) -> None:
-    (file := tmp_path / "deliveries" / "dt=2026-02-30" / FILE_NAME).parent.mkdir(parents=True)
-    file.write_bytes(b"")
-    log(delivery("m-1", MIDNIGHT), MIDNIGHT)
-    wanted = CollectRequest([TODAY], tmp_path, streams=frozenset({"deliveries"}))
-    assert list(collect(stack, wanted, now=NOW).lines) == [TODAY]
-
-
 def test_the_moment_is_aws_s_whatever_clock_this_machine_has(
     stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,23 +291,19 @@ def test_the_moment_is_aws_s_whatever_clock_this_machine_has(
     day = date(2026, 11, 21)
     collect(stack, CollectRequest([day], tmp_path, streams=frozenset({"deliveries"})))
     assert read_at(tmp_path, "deliveries", day) == datetime(2026, 11, 21, 14, 20, 31, tzinfo=UTC)
-    told["ResponseMetadata"]["HTTPHeaders"].clear()
-    with pytest.raises(Failed, match="what time it is"):
-        collect(stack, CollectRequest([day], tmp_path, streams=frozenset({"deliveries"})))
 
 
 # --------------------------------------------------------------------------- as a whole
 
 
-@pytest.mark.parametrize("stream", ["deliveries", "executions", "effects", "dead_letters"])
 def test_records_that_came_another_way_are_never_counted_twice(
-    stack: Stack, tmp_path: Path, stream: str
+    stack: Stack, tmp_path: Path
 ) -> None:
-    folder = day_folder(tmp_path, stream, TODAY)
+    folder = day_folder(tmp_path, "effects", TODAY)
     folder.mkdir(parents=True)
     (folder / "from-s3.gz").write_bytes(b"")
     with pytest.raises(UsageError, match=r"from-s3\.gz was not written by actonce collect"):
-        run(stack, tmp_path, stream)
+        run(stack, tmp_path, "effects")
 
 
 def test_a_day_that_is_not_over_is_noted(stack: Stack, tmp_path: Path) -> None:
@@ -354,8 +331,3 @@ def test_a_stream_that_cannot_be_got_leaves_the_others_alone(
         assert sentence.startswith("effects: ")
         assert said in sentence
         assert not (day_folder(tmp_path, "effects", TODAY) / "collected.jsonl.gz").exists()
-
-
-def test_days_are_those_from_the_first_to_the_last() -> None:
-    march = [date(2026, 2, 27), date(2026, 2, 28), date(2026, 3, 1)]
-    assert _days(None, "2026-02-27", "2026-03-01") == march

@@ -8,10 +8,7 @@ import pytest
 
 from actonce_pipeline.spark.java import NONE_FOUND, find_java
 
-needed = pytest.mark.skipif(
-    find_java() is None and not os.environ.get("SPARK_REMOTE"),
-    reason=f"the audit and the backfill. {NONE_FOUND}",
-)
+needed = pytest.mark.skipif(find_java() is None, reason=f"the audit and the backfill. {NONE_FOUND}")
 
 
 def path_without_java(folder: Path) -> str:

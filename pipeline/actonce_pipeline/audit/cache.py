@@ -7,11 +7,10 @@ Below the results' folder:
 
 Invariant: rows are judged only by a manifest of this version of the audit, while the files of
 records and of rows are those that it names. Each write has a folder of its own, so that whoever is
-killed, or works beside another, spoils nobody's rows. Rows that no manifest names go after hours.
+killed, or works beside another, spoils nobody's rows.
 
 Records expire, and the cache stays: a day whose files have expired is judged by what was cached of
-it, by a later version, too, that gives rows the same form. A manifest also names the files by which
-its day was judged, so that a later change of them shows.
+it, by a later version, too, that gives rows the same form.
 """
 
 import contextlib
@@ -47,7 +46,6 @@ from actonce_pipeline.audit.times import midnight
 from actonce_pipeline.errors import CannotAudit
 
 _NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "identity"})
-_MOST_TOLD: Final = 100
 _EXPIRES: Final = timedelta(days=30)
 """Nothing expires sooner: the least that `RecordsRetentionDays` of records.yaml may be."""
 _TRIES: Final = 3
@@ -67,18 +65,16 @@ Files = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class DayCounts:
-    """What the rows of a day are, so that some questions need none of them.
+    """How many rows of a day are what, so that some questions need none of them.
 
     Attributes:
-        rows: how many, lines that could not be read among them.
-        quarantined: how many such lines.
-        effects: how many rows are effects.
-        of_others: how many are items, or lines, of other writers where effects are kept.
-        performed: how many say of the day that an execution, or a first attempt, performed.
-        first_attempts: how many first attempts performed.
+        quarantined: lines that could not be read.
+        of_others: items, or lines, of other writers where effects are kept.
+        performed: say of the day that an execution, or a first attempt, performed.
+        first_attempts: say that a first attempt performed.
         seen_at: the latest time (ms) of a delivery, an execution or a row; None: there is none.
         newest_at: the latest of all.
-        unknown_ids: records under a name that may stand for an id: `events.with_known_ids`.
+        unknown_ids: are under a name that may stand for an id: `events.with_known_ids`.
         sources: whose the records are, of each of `KINDS` the first and the last in order.
     """
 
@@ -123,33 +119,21 @@ class Manifest:
         except (ValueError, TypeError, KeyError):
             return None
 
+    def fits(self, sources: Files, there: Mapping[str, int], version: str) -> bool:
+        """Whether a day's rows are what its files say.
 
-def why_read(
-    manifest: Manifest | None, sources: Files, there: Mapping[str, int], version: str
-) -> str | None:
-    """Why a day has to be read from its files; None: its rows are what these say.
+        Args:
+            sources: the day's files, as they are.
+            there: the sizes of what lies in the cache, by the paths from there on.
+            version: of this audit.
+        """
+        is_whole = self.rows.items() <= there.items()
+        return is_whole and self.version == version and self.sources == sources
 
-    Args:
-        sources: the day's files, as they are.
-        there: the sizes of what lies in the cache, by the paths from there on.
-        version: of this audit.
-    """
-    if manifest is None:
-        return "nothing was cached of it"
-    if manifest.version != version:
-        return "it was cached by another version"
-    if not manifest.rows.items() <= there.items():
-        return "what was cached of it is not whole"
-    return None if manifest.sources == sources else "files of it came, went or changed"
-
-
-def is_all_there_is(manifest: Manifest, sources: Files, there: Mapping[str, int]) -> bool:
-    """Whether a day of which files have expired is known by its rows alone; see `why_read`."""
-    return (
-        sources.items() < manifest.sources.items()
-        and manifest.form == FORM
-        and manifest.rows.items() <= there.items()
-    )
+    def is_all_there_is(self, sources: Files, there: Mapping[str, int]) -> bool:
+        """Whether a day of which files have expired is known by its rows alone; see `fits`."""
+        is_whole = self.rows.items() <= there.items()
+        return is_whole and self.form == FORM and sources.items() < self.sources.items()
 
 
 def differences(judged: Files, now: Files) -> dict[str, str]:
@@ -169,11 +153,7 @@ def contents(files: Sequence[File]) -> Files:
 
 
 def version(of_spark: str, effects: Attributes | None = None) -> str:
-    """Of what decides what a record says: the sources, the starter's too, Spark, and attributes.
-
-    All sources, not those that read: who changes one has to remember no number, and the price is
-    one night that reads everything again.
-    """
+    """Of what decides what a record says: all sources, the starter's too, Spark, and attributes."""
     digest = hashlib.sha256()
     for package in ("actonce_pipeline.audit", "actonce_pipeline.spark", "actonce_core"):
         for name, source in sorted(_sources(resources.files(package))):
@@ -198,7 +178,7 @@ class Cache:
         from_raw: believe nothing that was cached before, where there is something to read.
         effects: see `Request`; rows that were read by others are read again.
         days: the manifests that fit their files, by day.
-        again: why the others were read, by day.
+        again: the others, which were read.
         changed: what became of the files by which days were judged, by their paths.
         gone: of days that were cached, and have no file any more, what they had.
     """
@@ -208,7 +188,7 @@ class Cache:
     from_raw: bool = False
     effects: Attributes | None = None
     days: dict[date, Manifest] = field(default_factory=dict)
-    again: dict[date, str] = field(default_factory=dict)
+    again: set[date] = field(default_factory=set)
     changed: dict[str, str] = field(default_factory=dict)
     gone: dict[date, Manifest] = field(default_factory=dict)
     _version: str = ""
@@ -230,41 +210,26 @@ class Cache:
         files, newest = listing.by_day(), max(listing.days())
         known = {day: was for day, was in known.items() if day in files or day >= listing.since}
         sources = {day: contents(files.get(day, [])) for day in known}
-        for day in sorted(files.keys() | known.keys()):
-            has_expired = newest - day >= _EXPIRES
-            self._take(day, sources.get(day, {}), known.get(day), there, has_expired=has_expired)
-        self._read({day: files[day] for day in self.again}, sources, known, relisted)
+        expired = {day for day in known if newest - day >= _EXPIRES}
+        self.again = files.keys() - known.keys()
+        for day, was in known.items():
+            now = sources[day]
+            if day in expired and was.is_all_there_is(now, there):
+                self.days[day] = was
+            elif not now:
+                # What this version cannot read of a day that has expired stays for one that can.
+                self.gone |= {} if day in expired else {day: was}
+            elif not self.from_raw and was.fits(now, there, self._version):
+                self.days[day] = was
+            else:
+                self.again.add(day)
+        self._read({day: files[day] for day in sorted(self.again)}, sources, known, relisted)
         for day, manifest in (self.days | self.gone).items():
             if manifest.judged is not None:
                 now = {} if day in self.gone else manifest.sources
-                expired = "gone" if newest - day >= _EXPIRES else ""
+                passed_over = "gone" if day in expired else ""
                 found = differences(manifest.judged, now)
-                self.changed |= {path: what for path, what in found.items() if what != expired}
-
-    def _take(
-        self,
-        day: date,
-        sources: Files,
-        was: Manifest | None,
-        there: Mapping[str, int],
-        *,
-        has_expired: bool,
-    ) -> None:
-        """Believe what was cached of a day, or have its files read again; none may be left.
-
-        What this version cannot read of a day that has expired stays for one that can.
-        """
-        if was and has_expired and is_all_there_is(was, sources, there):
-            self.days[day] = was
-        elif was and not sources:
-            if not has_expired:
-                self.gone[day] = was
-        elif self.from_raw:
-            self.again[day] = "everything is read from the records"
-        elif why := why_read(was, sources, there, self._version):
-            self.again[day] = why
-        elif was:
-            self.days[day] = was
+                self.changed |= {path: what for path, what in found.items() if what != passed_over}
 
     def _read(
         self,
@@ -306,14 +271,7 @@ class Cache:
             if part.below.startswith("part-") and part.below.endswith(".parquet")
         }
         judged = was.judged if was else None
-        self.days[day] = Manifest(sources, parts, counts, self._version, judged=judged)
-        there = self.rows([day]).count()
-        if there != counts.rows:  # Spark has another file system for this place, say
-            raise CannotAudit(
-                f"Of {counts.rows:,} rows that were written below {self._folder}/{folder}, "
-                f"{there:,} are there: name another folder with --out."
-            )
-        self._write(day, self.days[day])
+        self._write(day, Manifest(sources, parts, counts, self._version, judged=judged))
 
     def _clean(self, below: Sequence[ListedFile], known: Mapping[date, Manifest]) -> None:
         """Delete what an audit wrote and no manifest names, once nobody can be at work on it."""
@@ -361,13 +319,11 @@ class Cache:
         return self.spark.read.schema(SCHEMA).parquet(*map(as_argument, paths))
 
     def as_json(self) -> dict[str, Any]:
-        """For the summary: of how many days the cache was used, and why others were read."""
-        again = dict(sorted(self.again.items()))
+        """For the summary: of how many days the cache was used, and how many were read."""
         return {
             "from_raw": self.from_raw,
-            "days_cached": len(self.days.keys() - again.keys()),
-            "days_read": len(again),
-            "why": {day.isoformat(): why for day, why in list(again.items())[-_MOST_TOLD:]},
+            "days_cached": len(self.days.keys() - self.again),
+            "days_read": len(self.again),
         }
 
     @property
@@ -385,11 +341,7 @@ class Cache:
 
 
 def write_rows(rows: DataFrame, folder: str, day: date) -> DayCounts:
-    """Write the rows of a day into a folder that is not there yet, and count them.
-
-    Raises:
-        CannotAudit: Spark did not say how many they are.
-    """
+    """Write the rows of a day into a folder that is not there yet, and count them."""
     code, at, source = F.col("code"), F.col("at"), F.col("source")
     performed = (code == Code.CLOSED_PERFORMED) & (at >= midnight(day))
     numbers = {
@@ -411,9 +363,7 @@ def write_rows(rows: DataFrame, folder: str, day: date) -> DayCounts:
     }
     seen = Observation()
     observed = rows.observe(seen, *(one.alias(name) for name, one in (numbers | ends).items()))
-    parquet_writer(observed, rows.schema, _NO_DICTIONARY).parquet(folder)
-    found = seen.get  # of which a connection to a server that is lost leaves nothing
-    if not numbers.keys() | ends.keys() <= found.keys():
-        raise CannotAudit(f"Spark did not say what it wrote below {folder}: audit again.")
+    parquet_writer(observed, _NO_DICTIONARY).parquet(folder)
+    found = seen.get
     sources = dict.fromkeys(found[name] for name in ends if found[name])
     return DayCounts(**{name: found[name] for name in numbers}, sources=list(sources))

@@ -25,9 +25,8 @@ class Horizon:
         over: the end of the last day that is over; 0: none is. A message with a record from then on
             may still be in work, so nothing of it is called missing.
         silence: what has no record before it did not happen before it.
-        latest: the same, unless the files were restored and say nothing of the time since
-            `silence`. A message that is lost by this moment only is not judged.
-        as_of: the moment that the request names: later records are left out. None: it names none.
+        latest: the same, unless the files were restored and say nothing of the time since.
+        as_of: the moment that the request names; None: it names none.
     """
 
     over: int

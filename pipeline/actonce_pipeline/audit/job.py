@@ -2,7 +2,6 @@
 
     python -m actonce_pipeline.audit RECORDS [--day D | --from D --until D] [--out DIR]
     spark-submit pipeline/actonce_pipeline/audit/__main__.py RECORDS ...
-    SPARK_REMOTE=sc://host python -m actonce_pipeline.audit RECORDS ...
 
 A message belongs to the UTC day of its first record. The days asked for are judged by all records
 below RECORDS, so that a duplicate of an old message is not taken for a new one; see `--reach`.
@@ -13,7 +12,7 @@ Exit status: see `Status`.
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from operator import itemgetter
@@ -61,7 +60,7 @@ from actonce_pipeline.audit.times import (
     now_ms,
 )
 from actonce_pipeline.errors import CannotAudit
-from actonce_pipeline.spark.session import configured, spark_session
+from actonce_pipeline.spark.session import spark_session
 
 VERSION = 2
 """Of summary.json's form."""
@@ -81,7 +80,6 @@ def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
     """
     request = replace(request, out=_absolute(request.out))
     try:
-        configured(spark)
         began = now_ms()
         listing = _within_reach(request, list_records(spark, request.records, request.out))
         span = _span(request, listing)
@@ -223,7 +221,7 @@ def message_rows(
         listing, unread or {}, first_attempts=first_attempts, by_executions=request.by_executions
     )
     numbers = per_message(narrow(rows, request.days), request.days)
-    return judged(numbers, coverage, horizon, request.grace_ms)
+    return judged(numbers, coverage, horizon)
 
 
 @dataclass(slots=True)
@@ -260,8 +258,9 @@ class _Audit:
         self.bad = quarantine(self.spark, self.listing, lines, since, folder)
         return self._results(*self._judge())
 
-    def _rows(self) -> DataFrame:
-        rows = self.cache.rows()
+    def _rows(self, days: Iterable[date] | None = None) -> DataFrame:
+        """The rows of cached days, or of all."""
+        rows = self.cache.rows(days)
         if self.horizon.as_of is not None:
             rows = before(rows, self.horizon.as_of)
         if self.has_names is None:
@@ -280,8 +279,11 @@ class _Audit:
         )
         if self.request.days is None or self.request.from_raw or inside > _MOST_LOOKED_FOR:
             return rows
+        # No record lies in a folder of before it happened, but for an hour by which clocks differ.
+        recent = [day for day in self.cache.days if day >= since - timedelta(days=1)]
+        touching = rows if self.has_names else self._rows(recent)
         in_folders = F.col("folder").between(since.isoformat(), until.isoformat())
-        return of_messages(rows, rows.where(is_of(self.span) | in_folders))
+        return of_messages(rows, touching.where(is_of(self.span) | in_folders))
 
     def _judge(self) -> tuple[DataFrame, dict[str, Any]]:
         """The messages as they were written, and what was observed of all on the way."""
@@ -309,7 +311,7 @@ class _Audit:
         )
         folder = f"{self.request.out}/messages"
         messages = observed.where(F.col("message_id").isNotNull() & in_range).drop(*INTERNAL)
-        write_days(messages, folder, judgement.schema, whole=whole)
+        write_days(messages, folder, whole=whole)
         found = seen.get
         if not whole:
             there = set(map(date.fromisoformat, found["days"].split()))

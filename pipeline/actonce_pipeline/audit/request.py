@@ -28,19 +28,15 @@ class Request:
     """What is asked for.
 
     Attributes:
-        records: the root of the streams.
         out: where the results go; empty: to the folder `audit` below the records.
         days: to judge; None: all that there are.
-        as_of: later records are left out; None: none are. See `horizon`.
-        present_only: nothing is called missing, whichever day is over: who says which executions
-            run could not be asked.
-        grace_ms: how long a message without an end is in flight, not lost.
+        as_of: later records are left out; None: none are.
+        present_only: nothing is called missing: the executions that run could not be listed.
         reach: how many days before the first day records are read from; None: all.
-        run: names this audit in its summary; empty: nothing does.
+        run: names this audit in its summary.
         by_executions: where no stream tells the effects, the executions' word is taken.
         effects: the attributes of effects that a team keeps; None: nobody says.
-        from_raw: all records are read and all messages judged, whatever an earlier audit has
-            cached, and the files that there are are taken for the right ones.
+        from_raw: believe nothing that was cached, and take the files for the right ones.
 
     Raises:
         CannotAudit: it cannot be asked for.
@@ -51,7 +47,6 @@ class Request:
     days: Interval | None = None
     as_of: datetime | None = None
     present_only: bool = False
-    grace_ms: int = 900_000
     reach: int | None = None
     run: str = ""
     by_executions: bool = False

@@ -4,15 +4,11 @@ import csv
 import os
 import re
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from json import JSONDecoder
 from pathlib import Path
 from typing import Any, Final
-
-from pyspark.sql import SparkSession
-from pyspark.sql.utils import is_remote
 
 from actonce_pipeline.backfill.errors import WrongRequest
 from actonce_pipeline.backfill.rows import BadRow, Selection, parse
@@ -28,16 +24,15 @@ _FIELD = r'(?:"[^"]*+(?:""[^"]*+)*+"|[^",]*+)'
 _CSV_LINE = re.compile(rf"{_FIELD}(?:,{_FIELD})*+")
 
 
-class HeaderAgain(BadRow):
-    """A line that is the header: the file's own, or a joined file's."""
-
-
-class OpenQuote(BadRow):
-    """A line that ends within a quoted field, so what stands behind it may be none of its own."""
-
+OPEN_QUOTE: Final = "It ends within a quoted field, and a row has to be one line."
+TOO_LONG: Final = f"The line has more than {LONGEST_LINE:,} bytes."
+"""Of lines of CSV behind which nothing can be told apart, for nobody knows how they end."""
 
 Header = tuple[str, ...] | None
 """The names of a CSV file's columns; None: it is no CSV."""
+
+
+Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,55 +41,58 @@ class File:
 
     Attributes:
         name: its path below the archive.
-        path: where Spark finds it.
         stamp: its size, and when it was written.
         kind: `JSON` (lines), `CSV` or `PARQUET`.
         packed: whether it is gzip.
+        header_line: where the header is; 0: there is none.
     """
 
     name: str
-    path: str
-    stamp: list[Any]
+    path: Path
+    stamp: Stamp
     kind: str
     packed: bool
-    header: Header
+    header: Header = None
+    header_line: int = 0
 
 
-def listed(spark: SparkSession, archive: str) -> dict[str, tuple[str, list[Any]]]:
+def listed(archive: Path) -> dict[str, tuple[Path, Stamp]]:
     """Path and stamp of the files that are not empty, by name.
 
     Names that begin with a dot or an underscore are no data, as everywhere in Spark.
     """
-    root = archive if "://" in archive else f"file:{os.path.abspath(archive)}"  # noqa: PTH100
-    table = (
-        spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(escaped(root))
-    )
-    base = root.rstrip("/")
-    return {
-        path.removeprefix(f"{base}/") if path != base else path.rpartition("/")[2]: (path, stamp)
-        for path, *stamp in table.select("path", "length", "modificationTime").collect()
-    }
+    archive = archive.absolute()
+    base = archive.parent if archive.is_file() else archive
+    below = os.walk(archive, followlinks=True)
+    there = [Path(folder, name) for folder, _, names in below for name in names]
+    found = {}
+    for path in there or [archive]:
+        name = path.relative_to(base).as_posix()
+        is_hidden = re.search(r"(^|/)[._]", name)
+        if path.is_file() and not is_hidden and (status := path.stat()).st_size:
+            found[name] = path, (status.st_size, status.st_mtime_ns)
+    return found
 
 
-def files_of(spark: SparkSession, archive: str, selection: Selection) -> list[File]:
+def files_of(archive: Path, selection: Selection) -> list[File]:
     """The archive's files in the order of their names, each known by its first bytes.
 
     Raises:
         WrongRequest: there is none, or one that could not be read row by row.
     """
-    found, there = [], sorted(listed(spark, archive).items())
-    with ThreadPoolExecutor() as pool:
-        heads = list(pool.map(lambda one: _head(spark, one[1][0]), there))
-    for (name, (path, stamp)), head in zip(there, heads, strict=True):
+    found = []
+    for name, (path, stamp) in sorted(listed(archive).items()):
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
         if not name.isprintable():
             raise WrongRequest(f"{archive}: the file name {name!r} cannot be printed; rename it.")
         packed = head.startswith(_GZIP)
         text = zlib.decompressobj(wbits=31).decompress(head, _HEAD) if packed else head
         kind = _kind(name, text, packed=packed)
-        header = None if kind == PARQUET else _checked_first_line(name, kind, text)
+        number, header = (0, None) if kind == PARQUET else _checked_first_line(name, kind, text)
         if header:
             selection.check_columns(name, header)
-        found.append(File(name, path, stamp, kind, packed, header))
+        found.append(File(name, path, stamp, kind, packed, header, number))
     if not found:
         raise WrongRequest(f"{archive} holds no JSON Lines, CSV or Parquet file that is not empty.")
     return found
@@ -108,11 +106,10 @@ def fields_of(raw: bytes | None, header: Header) -> dict[str, Any] | None:
     Raises:
         BadRow: it cannot be read, or is None, for it is longer than `LONGEST_LINE`.
     """
-    if raw is None:  # of CSV nobody has looked how it ends
-        kind = BadRow if header is None else OpenQuote
-        raise kind(f"The line has more than {LONGEST_LINE:,} bytes.")
+    if raw is None:
+        raise BadRow(TOO_LONG)
     if header is not None and raw.count(b'"') % 2:
-        raise OpenQuote("It ends within a quoted field, and a row has to be one line.")
+        raise BadRow(OPEN_QUOTE)
     try:
         text = raw.decode("utf-8").removesuffix("\r")
     except UnicodeDecodeError as error:
@@ -132,13 +129,8 @@ def fields_of(raw: bytes | None, header: Header) -> dict[str, Any] | None:
             f"It has {len(values)} fields, and the first line names {len(header)} columns."
         )
     if sorted(values) == sorted(header):
-        raise HeaderAgain("It is a header, as of a file that was joined to another.")
+        raise BadRow("It is a header, as of a file that was joined to another.")
     return dict(zip(header, values, strict=True))
-
-
-def escaped(path: str) -> str:
-    """A path as an argument of Spark's readers, which would take it for a pattern."""
-    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
 
 
 def _values(text: str) -> list[str]:
@@ -166,12 +158,14 @@ def _kind(name: str, head: bytes, *, packed: bool) -> str:
     )
 
 
-def _checked_first_line(name: str, kind: str, head: bytes) -> Header:
-    """The names of a CSV file's columns; none if it is blank."""
+def _checked_first_line(name: str, kind: str, head: bytes) -> tuple[int, Header]:
+    """The line and the names of a CSV file's columns; none if it is blank."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise WrongRequest(f"{name} is UTF-16: write it anew as UTF-8.")
     lines = head.removeprefix(_BYTE_ORDER_MARK).split(b"\n")
-    line = next((one for one in lines if one.strip(b" \t\r")), b"").removesuffix(b"\r")
+    filled = (one for one in enumerate(lines, 1) if one[1].strip(b" \t\r"))
+    number, line = next(filled, (0, b""))
+    line = line.removesuffix(b"\r")
     if b"\r" in line:
         raise WrongRequest(
             f"{name} ends lines by a carriage return alone: let each end by a line feed, as "
@@ -187,7 +181,7 @@ def _checked_first_line(name: str, kind: str, head: bytes) -> Header:
                 f"{name} has a column without a name, as row numbers have: write it without "
                 "(pandas: index=False; R: row.names=FALSE), or give it one."
             )
-        return header
+        return number, header
     text = line.decode("utf-8", "ignore").strip()
     if text.startswith("[") or text == "{":
         raise WrongRequest(
@@ -200,19 +194,4 @@ def _checked_first_line(name: str, kind: str, head: bytes) -> Header:
                 f"{name} joins its objects without line feeds, as Firehose does: put each on a "
                 "line of its own, as jq -c . does."
             )
-    return None
-
-
-def _head(spark: SparkSession, path: str) -> bytes:
-    if path.startswith("file:"):
-        with Path(path.removeprefix("file:")).open("rb") as file:
-            return file.read(_HEAD)
-    if is_remote():
-        raise WrongRequest(f"{path}: with Spark Connect only a folder here can be named.")
-    context: Any = spark.sparkContext
-    place = context._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001 - it has no public name
-    stream = place.getFileSystem(context._jsc.hadoopConfiguration()).open(place)  # noqa: SLF001
-    try:
-        return bytes(stream.readNBytes(_HEAD))
-    finally:
-        stream.close()
+    return 0, None

@@ -28,23 +28,23 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
+from actonce_pipeline.audit.reading.storage import as_argument, first_line
 from actonce_pipeline.backfill import archive as archives
-from actonce_pipeline.backfill.archive import CSV, PARQUET, File, HeaderAgain, OpenQuote
+from actonce_pipeline.backfill.archive import CSV, OPEN_QUOTE, PARQUET, TOO_LONG, File
 from actonce_pipeline.backfill.errors import BackfillFailed, WrongRequest
 from actonce_pipeline.backfill.rows import BadRow, Selection
 
 _ROWS_OF_A_BATCH = "1000"  # each of which may have a megabyte
 _PART_CHARACTERS = 32 * 1024 * 1024
 
-_NUMBERS, _TEXTS = ("file", "block", "position"), ("mark", "problem", "message_id", "body")
+_NUMBERS, _TEXTS = ("file", "block", "position"), ("problem", "message_id", "body")
 _ROWS = pa.schema(
     [*((name, pa.int64()) for name in _NUMBERS), *((name, pa.string()) for name in _TEXTS)]
 )
 _ROWS_DDL = ", ".join(
     [f"{name} bigint" for name in _NUMBERS] + [f"{name} string" for name in _TEXTS]
 )
-_PLACES = "file bigint, block bigint, before bigint, name string, header bigint, opened bigint"
-_BLANK, _HEADER, _OPEN = "blank", HeaderAgain.__name__, OpenQuote.__name__
+_PLACES = "file bigint, block bigint, before bigint, name string, header bigint"
 
 _ENDS = ("messages", "duplicates", "conflicts", "quarantine")
 _FIRST = ("name", "line", "body")
@@ -68,7 +68,7 @@ class Counts:
 
 def make(
     make_session: Callable[[], SparkSession],
-    archive: str,
+    archive: Path,
     selection: Selection,
     folder: Path,
     sync_folder: Callable[[Path], None],
@@ -79,7 +79,7 @@ def make(
     machine. The same archive makes the same lines in the same order.
 
     Args:
-        archive: a file or a folder, a path or a URI.
+        archive: a file or a folder.
         sync_folder: puts a file, or the names that a folder holds, on the disk.
 
     Raises:
@@ -87,8 +87,7 @@ def make(
             folder, or in the one beside it that is written first.
         BackfillFailed: the archive changed meanwhile, or the plan cannot be made.
     """
-    archive = re.sub(r"^file:/+", "/", archive)
-    if "://" not in archive and not Path(archive).exists():
+    if not archive.exists():
         raise WrongRequest(f"There is no file or folder {archive}.")
     draft = folder.absolute().with_name(f"{folder.absolute().name}.draft")
     try:
@@ -107,13 +106,13 @@ def make(
     try:
         spark = make_session()
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", _ROWS_OF_A_BATCH)
-        files = archives.files_of(spark, archive, selection)
+        files = archives.files_of(archive, selection)
         written = _read(spark, files, selection, draft)
         counts = _write(_placed(spark, written, files), draft)
         for made in ("rows", "links", "ends"):
             shutil.rmtree(draft / made, ignore_errors=True)
         was = {file.name: (file.path, file.stamp) for file in files}
-        if archives.listed(spark, archive) != was:
+        if archives.listed(archive) != was:
             raise BackfillFailed(
                 "The archive changed while it was read: run this again when it is whole."
             )
@@ -153,19 +152,13 @@ def _read(
 
 
 def _readable(file: File, draft: Path) -> str:
-    """Where Spark reads a file, to which the name says whether it is gzip: if it lies, a link.
-
-    Raises:
-        WrongRequest: it lies, and there can be no links.
-    """
-    if file.packed == file.path.endswith(".gz"):
-        return file.path
-    if not file.path.startswith("file:"):
-        raise WrongRequest(f"{file.name} is {'' if file.packed else 'not '}gzip: name it so.")
-    (links := draft / "links").mkdir(exist_ok=True)
-    link = links / f"{len(list(links.iterdir()))}{'.gz' * file.packed}"
-    link.symlink_to(file.path.removeprefix("file:"))
-    return f"file:{link}"
+    """Where Spark reads a file, to which the name says whether it is gzip: if it lies, a link."""
+    path = file.path
+    if file.packed != (path.suffix == ".gz"):
+        (links := draft / "links").mkdir(exist_ok=True)
+        path = links / f"{len(list(links.iterdir()))}{'.gz' * file.packed}"
+        path.symlink_to(file.path)
+    return f"file:{path}"
 
 
 def _lines(spark: SparkSession, files: Sequence[File], paths: Sequence[str]) -> DataFrame:
@@ -174,7 +167,7 @@ def _lines(spark: SparkSession, files: Sequence[File], paths: Sequence[str]) -> 
     A file's order is that of block and position; within a block positions have no gaps.
     """
     reader = spark.read.option("recursiveFileLookup", "true")
-    named = [(archives.escaped(path), file.kind) for path, file in zip(paths, files, strict=True)]
+    named = [(as_argument(path), file.kind) for path, file in zip(paths, files, strict=True)]
     found = []
     if text := [path for path, kind in named if kind != PARQUET]:
         value = F.when(F.octet_length("value") <= archives.LONGEST_LINE, F.col("value"))
@@ -194,41 +187,39 @@ def _lines(spark: SparkSession, files: Sequence[File], paths: Sequence[str]) -> 
 def _row(
     line: bytes | None, header: archives.Header, selection: Selection
 ) -> tuple[str | None, ...]:
-    """What a line is: `_TEXTS`."""
+    """What a line is: `_TEXTS`; a blank one is nothing."""
     try:
         fields = archives.fields_of(line, header)
-        return (_BLANK, *[None] * 3) if fields is None else (None, None, *selection.message(fields))
+        return (None, None, None) if fields is None else (None, *selection.message(fields))
     except BadRow as error:
-        return type(error).__name__, str(error), None, None
+        return str(error), None, None
 
 
 def _placed(spark: SparkSession, written: DataFrame, files: Sequence[File]) -> DataFrame:
-    """The rows, without what is none, by name (of the file) and line (from 1)."""
-    marks = [F.min(F.when(F.col("mark") == mark, F.col("position"))) for mark in (_HEADER, _OPEN)]
-    blocks = written.groupBy("file", "block").agg(F.min("position"), F.count("*"), *marks)
+    """The rows, without what is none, by name (of the file) and line (from 1).
+
+    Raises:
+        WrongRequest: a line of CSV ends, or may end, within a quoted field.
+    """
+    blocks = written.groupBy("file", "block").agg(F.min("position"), F.count("*"))
     places = []
     for number, group in groupby(blocks.orderBy("file", "block").collect(), itemgetter(0)):
-        line, before, firsts = 1, {}, [None, None]
-        for _, block, first, count, *marked in group:
-            before[block] = line - first
-            firsts = [
-                known or (None if position is None else position + line - first)
-                for known, position in zip(firsts, marked, strict=True)
-            ]
+        file, line = files[number], 1
+        for _, block, first, count in group:
+            places.append((number, block, line - first, file.name, file.header_line))
             line += count
-        places += [(number, *one, files[number].name, *firsts) for one in before.items()]
     table = F.broadcast(spark.createDataFrame(places, _PLACES))
     its_line = (F.col("position") + F.col("before")).alias("line")
-    behind = F.format_string(
-        "It comes after line %d, which does not end where a row does.", "opened"
-    )
-    problem = F.coalesce("problem", F.when(its_line > F.col("opened"), behind)).alias("problem")
-    return (
-        written.where(~F.col("mark").eqNullSafe(_BLANK))
+    rows = (
+        written.where("problem is not null or message_id is not null")
         .join(table, ["file", "block"])
-        .where(~its_line.eqNullSafe(F.col("header")))
-        .select("name", its_line, problem, "message_id", "body")
+        .where(its_line != F.col("header"))
+        .select("name", its_line, "problem", "message_id", "body", "header")
     )
+    open_ended = rows.where(F.col("problem").isin(OPEN_QUOTE, TOO_LONG) & (F.col("header") > 0))
+    for name, line, problem, *_ in open_ended.take(1):
+        raise WrongRequest(f"{name}, line {line}: {problem}")
+    return rows
 
 
 def add_ends(rows: DataFrame) -> DataFrame:
@@ -286,7 +277,6 @@ def _moved(written: Path, folder: Path) -> int:
 
 
 def _reason(error: Exception) -> str:
-    java = getattr(error, "java_exception", None)
-    text = str(error if java is None else java.toString())
+    text = first_line(error)
     unread = re.search(r"reading file (\S+?)\.? ", text)
-    return f"{unquote(unread[1])} cannot be read." if unread else text.strip().split("\n")[0]
+    return f"{unquote(unread[1])} cannot be read." if unread else text

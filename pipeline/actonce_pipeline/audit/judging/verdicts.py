@@ -13,18 +13,15 @@ execution is seen, and the newest file was written more than the grace period af
 Files that are older than their own records vouch for no silence. A running execution is in flight,
 however old. That a delivery was suppressed proves an execution, of before the records began.
 
-The delivery of a first attempt that performed says that, too, as an execution would.
-
 The row of a lease stands in its execution's place, and says how its message stands *now*. One in
 progress is `lost` when SQS can hold its message no more, after 14 days; as of an earlier moment
 nothing tells whether there was one, so that a message without is not judged.
 
 An `effect_check` has effects and no record else, and its days' deliveries and executions were all
-read: so no producer hides a second effect by an id, for whatever SQS delivered has a record.
+read: so no producer hides a second effect by an id.
 
 Clocks: records of one execution, or of one dead letter, are compared with each other; an effect's
-only with the decision of a person, which takes longer than clocks differ. An execution that ended
-in the last minute of a day without an effect is not judged before the next day is over.
+only with the decision of a person, which takes longer than clocks differ.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,6 +49,8 @@ from actonce_pipeline.audit.reading.streams import (
 )
 from actonce_pipeline.audit.times import Interval, absent, intervals
 
+GRACE_MS: Final = 900_000
+"""How long a message without an end is in flight, not lost."""
 NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""
 _CODE_BITS: Final = max(codes_of(*STREAMS)).bit_length()  # a code fits below its record's time
@@ -66,11 +65,9 @@ _MOST_INTERVALS: Final = 100  # of a stream, in a plan
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Which stream was there when.
+    """Which stream was there when, from the first day that any has a file for to the last.
 
     Attributes:
-        since: first day that any stream has a file for.
-        until: the last.
         missing: days in between on which a stream has no file.
         apart: those of them on which another stream has one.
         unread: days of a stream on which something could not be read.
@@ -198,7 +195,7 @@ def per_message(rows: DataFrame, days: Interval | None) -> DataFrame:
     return by_message.agg(*(number.alias(name) for name, number in numbers.items()))
 
 
-def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: int) -> DataFrame:
+def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon) -> DataFrame:
     """The verdicts.
 
     Returns:
@@ -207,7 +204,7 @@ def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: 
     verdict = F.lit("in_flight")
     for rule in reversed(rules()):
         verdict = F.when(rule.condition, rule.verdict).otherwise(verdict)
-    facts = facts_of(messages, coverage, horizon, grace_ms)
+    facts = facts_of(messages, coverage, horizon)
     return facts.select(
         col("first_day").alias("day"),
         "message_id",
@@ -223,16 +220,16 @@ def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: 
         _time("delivered_last").alias("last_delivery_at"),
         _time("effect_at").alias("effect_at"),
         *("touched", "failed"),
-        (_unsent(coverage, grace_ms) & col("settled")).alias("unsent"),
+        (_unsent(coverage) & col("settled")).alias("unsent"),
         ((col("effect_records") > 0) & col("effect_low").isNull()).alias("unrepeatable"),
     )
 
 
-def _unsent(coverage: Coverage, grace_ms: int) -> Column:
+def _unsent(coverage: Coverage) -> Column:
     """Whether `sent` lacks a message that was started while it was there."""
     if "sent" not in coverage.began:
         return F.lit(False)
-    earlier = F.timestamp_millis(col("first_at") - grace_ms).cast("date")
+    earlier = F.timestamp_millis(col("first_at") - GRACE_MS).cast("date")
     came = (col("started") > 0) & (col("sent") == 0)
     return came & coverage.has("sent") & (earlier >= coverage.began["sent"])
 
@@ -301,7 +298,7 @@ def doubts() -> dict[str, Column]:
     }
 
 
-def facts_of(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms: int) -> DataFrame:
+def facts_of(messages: DataFrame, coverage: Coverage, horizon: Horizon) -> DataFrame:
     """Messages as `per_message` has them, with the facts that `rules` and `doubts` name.
 
     None of these is null.
@@ -309,9 +306,9 @@ def facts_of(messages: DataFrame, coverage: Coverage, horizon: Horizon, grace_ms
     # In steps, because a method that is too long is not compiled.
     return (
         messages.withColumns(_counts())
-        .withColumns(_ends(horizon, grace_ms) | {"has_effects": coverage.has("effects")})
+        .withColumns(_ends(horizon) | {"has_effects": coverage.has("effects")})
         .withColumns(_words(coverage))
-        .withColumns(_absences(coverage, horizon, grace_ms))
+        .withColumns(_absences(coverage, horizon))
     )
 
 
@@ -334,7 +331,7 @@ def _counts() -> dict[str, Column]:
     }
 
 
-def _ends(horizon: Horizon, grace_ms: int) -> dict[str, Column]:
+def _ends(horizon: Horizon) -> dict[str, Column]:
     """How its executions, its dead letter and its deliveries ended."""
     execution, dead_letter, last_at = col("execution"), col("dead_letter"), col("last_at")
     letter_waits = (dead_letter == Code.POSTED) & execution.isin(_NONE, Code.RUNNING)
@@ -349,11 +346,11 @@ def _ends(horizon: Horizon, grace_ms: int) -> dict[str, Column]:
     performed_before = col("performed_first") < _last_time("execution")
     # SQS gives a message up whose deliveries fail; it lies in UnstartedQueue then.
     settled = last_at < horizon.over
-    given_up = (col("failed") > 0) & _silent(horizon.silence, grace_ms) & settled
+    given_up = (col("failed") > 0) & _silent(horizon.silence) & settled
     only_refused = ((col("refused") > 0) | given_up) & ~col("accepted") & (execution == _NONE)
     no_request = col("deliveries") + col("failed") + col("sent") == 0
     named_check = col("message_id").startswith(EFFECT_CHECK_IDS) & (col("effects") > 0)
-    seen_until = F.greatest(last_at, F.least(last_at + grace_ms, F.lit(horizon.latest - 1)))
+    seen_until = F.greatest(last_at, F.least(last_at + GRACE_MS, F.lit(horizon.latest - 1)))
     return {
         "settled": settled,
         "said_done": execution.isin(*_DONE),
@@ -382,7 +379,7 @@ def _words(coverage: Coverage) -> dict[str, Column]:
     }
 
 
-def _absences(coverage: Coverage, horizon: Horizon, grace_ms: int) -> dict[str, Column]:
+def _absences(coverage: Coverage, horizon: Horizon) -> dict[str, Column]:
     """What is missing, and whether whoever would have told of it was there."""
     closed, last_at, started, suppressed = map(col, ("closed", "last_at", "started", "suppressed"))
     no_execution = col("execution") == _NONE
@@ -390,7 +387,7 @@ def _absences(coverage: Coverage, horizon: Horizon, grace_ms: int) -> dict[str, 
     ended = reduce(or_, map(col, ends), col("effects") > 0)
     # An execution's end tells by itself; without one, silence.
     asked_for = (started > 0) | ((col("sent") > 0) & (suppressed == 0))
-    silent = no_execution & _silent(horizon.latest, grace_ms) & asked_for
+    silent = no_execution & _silent(horizon.latest) & asked_for
     # A row in progress whose message SQS cannot hold any more; until then it may wait there.
     held_until = horizon.latest - _QUEUE_HOLDS_MS
     abandoned = (col("execution") == Code.ROW_IN_PROGRESS) & (last_at < held_until)
@@ -399,7 +396,7 @@ def _absences(coverage: Coverage, horizon: Horizon, grace_ms: int) -> dict[str, 
         saw_effects |= ~col("has_effects") & ~closed
     # A row tells how its message stands now: whether it had one at an earlier moment, nothing does.
     tells_silence = F.lit(not coverage.rows or horizon.as_of is None)
-    tells_silence &= _silent(horizon.silence, grace_ms) & coverage.saw("seen_until", "deliveries")
+    tells_silence &= _silent(horizon.silence) & coverage.saw("seen_until", "deliveries")
     tells_end = last_at < horizon.over - _CLOCKS_DIFFER_MS
     vouched = F.when(closed, tells_end).otherwise(tells_silence)
     # Nobody's message: no producer's, and none that SQS delivered.
@@ -422,9 +419,9 @@ def _surely(condition: Column) -> Column:
     return F.coalesce(condition, F.lit(False))
 
 
-def _silent(moment: int, grace_ms: int) -> Column:
+def _silent(moment: int) -> Column:
     """Whether a message had no record for longer than the grace period before a moment."""
-    return col("last_at") < moment - grace_ms
+    return col("last_at") < moment - GRACE_MS
 
 
 def _last_code(stream: str) -> Column:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
-from pyspark.sql.utils import is_remote
 
 from actonce_pipeline.audit.reading.effects import Attributes
 from actonce_pipeline.audit.reading.listing import File, is_parquet
@@ -62,10 +61,9 @@ def _records_of_lines(
 def _read(table: DataFrame, read: Callable[..., Iterator[Row]]) -> DataFrame:
     """The rows that a function makes of each row's values.
 
-    By Arrow, for half the CPU, where it is there: EMR Serverless may bring none, and a client of
-    Spark Connect has nothing else.
+    By Arrow, for half the CPU, where it is there: EMR Serverless may bring none.
     """
-    if not is_remote() and any(not importlib.util.find_spec(one) for one in ("pyarrow", "pandas")):
+    if any(not importlib.util.find_spec(one) for one in ("pyarrow", "pandas")):
         return table.sparkSession.createDataFrame(
             table.rdd.flatMap(lambda row: read(*row)), SCHEMA, verifySchema=False
         )

@@ -33,7 +33,6 @@ EXPORT_MANIFEST: Final = re.compile(
 )
 """What an export says of itself, which is read, too."""
 UNFINISHED_EXPORT: Final = "unfinished_export"
-_PARQUET: Final = ".parquet"
 _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
 _MOST_BYTES: Final = 2**30
@@ -47,7 +46,6 @@ class File:
     path: str
     stream: str
     day: date
-    size: int = 0
     content: str = ""
 
     @property
@@ -117,9 +115,6 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
     A link is followed. What this process may not read, what no path can name and what lies in no
     stream's day is listed as unread; only what `passed_over` names is neither.
 
-    Args:
-        spark: the session; its file systems are listed where `root` is not a folder here.
-
     Raises:
         CannotAudit: there is no such folder, or no record in it.
     """
@@ -141,7 +136,7 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
         elif is_file_passed_over(one, results):
             continue
         if stream and day and not problem:
-            files.append(File(one.path, stream, day, one.size, one.content))
+            files.append(File(one.path, stream, day, one.content))
             modified = max(modified, one.modified)
         else:
             reason = problem or "misplaced_file"
@@ -158,22 +153,23 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
 
 def _problem(one: ListedFile, stream: str | None) -> str | None:
     """Why this is not read."""
-    name = one.below.lower()
     if stream is None:
         return "misplaced_file"
-    if is_parquet(name) and stream != "effects":
+    if is_parquet(one.below) and stream != "effects":
         return "unknown_format"
     if HIDDEN.search(one.below):
         return "hidden_file"  # Hadoop passes over it in silence
-    if one.size == 0 and name.endswith((".gz", _PARQUET)):
-        return "unreadable_parquet" if is_parquet(name) else "truncated_gzip"
-    held = not one.path.startswith(HERE) and not is_parquet(name)
+    if one.size == 0 and is_parquet(one.below):
+        return "unreadable_parquet"
+    if one.size == 0 and one.below.lower().endswith(".gz"):
+        return "truncated_gzip"
+    held = not one.path.startswith(HERE) and not is_parquet(one.below)
     return "too_large" if one.size > _MOST_BYTES and held else None
 
 
 def is_parquet(path: str) -> bool:
     """Whether a file is read as Parquet."""
-    return path.lower().endswith(_PARQUET)
+    return path.lower().endswith(".parquet")
 
 
 def _results_below(root: str, out: str) -> str | None:

@@ -12,7 +12,6 @@ import hashlib
 import io
 import json
 import re
-import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -20,10 +19,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
-from pyspark import cloudpickle
-
 from actonce_core import strict_json
-from actonce_core.execution import MAX_MESSAGE_ID_BYTES
 from actonce_pipeline.audit.reading import effects
 from actonce_pipeline.audit.reading.effects import Attributes
 from actonce_pipeline.audit.reading.listing import EXPORT_MANIFEST, PLACE
@@ -52,7 +48,6 @@ _LOG_GROUP: Final = "\0logGroup"  # beside the fields of a line that came in a b
 # after a string's end no letter follows, so this is never inside a record.
 _SEAM: Final = re.compile(r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)', re.ASCII)
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)", re.ASCII)
-_HASHED_ID: Final = re.compile(r"sha256-[0-9a-f]{64}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _EARLIEST_MS: Final = 946_684_800_000  # 2000; an earlier time is none, or in other units
@@ -155,7 +150,7 @@ class _Form(NamedTuple):
     """
 
     tells: tuple[str, ...]
-    codes: Mapping[tuple[str, ...], int]  # plain ones: workers may not have the module of `Code`
+    codes: Mapping[tuple[str, ...], int]
     beside: tuple[str, ...] = ()
 
 
@@ -453,7 +448,7 @@ def _of_event(detail: Any) -> dict[str, Any]:
         except strict_json.NotJson:
             raise BadRecord("corrupt_line") from None
         told = parsed.get("message_id") if isinstance(parsed, dict) else None
-        message_id = _stored(told) if isinstance(told, str) else None
+        message_id = told if isinstance(told, str) else None
     told = {"at": at, "message_id": message_id, "outcome": _outcome(output)}
     return detail | told | {"source": None}
 
@@ -469,14 +464,6 @@ def _outcome(output: str | None) -> Any:
     except (ValueError, RecursionError):
         return None
     return outcome
-
-
-def _stored(message_id: str) -> str:
-    """A message id as every other record has it: itself, or its hash beyond a key's length."""
-    told = message_id.encode("utf-8")
-    if len(told) <= MAX_MESSAGE_ID_BYTES and not _HASHED_ID.fullmatch(message_id):
-        return message_id
-    return f"sha256-{hashlib.sha256(told).hexdigest()}"
 
 
 def _milliseconds(at: Any) -> int:
@@ -500,8 +487,3 @@ def _text(record: dict[str, Any], name: str) -> str | None:
 def _texts(record: dict[str, Any], names: Iterable[str]) -> Iterator[str]:
     """The fields that there are."""
     return (text for name in names if (text := _text(record, name)))
-
-
-# Workers get these functions themselves, so that a server needs nothing of this project installed.
-for _module in (__name__, effects.__name__, strict_json.__name__):
-    cloudpickle.register_pickle_by_value(sys.modules[_module])  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
 """Places where files are: a folder here, and whatever Hadoop's file systems reach.
 
-Spark lists, reads and writes a URI by Hadoop, so that spark-submit needs no other package; a client
-of Spark Connect has no Hadoop. A folder here can be looked at where no Spark is installed.
+Spark lists, reads and writes a URI by Hadoop, so that spark-submit needs no other package. A folder
+here can be looked at where no Spark is installed.
 """
 
 import fcntl
@@ -45,18 +45,14 @@ class ListedFile:
     content: str = ""
 
 
-class Readable(Protocol):
+class Place(Protocol):
     """Where files are; paths are from there on."""
-
-    def read(self, path: str) -> str | None:
-        """A text file; None: there is none."""
-
-
-class Place(Readable, Protocol):
-    """One that can also be listed and written."""
 
     def files(self) -> list[ListedFile]:
         """All files below; raises `CannotAudit` if there is no such folder."""
+
+    def read(self, path: str) -> str | None:
+        """A text file; None: there is none."""
 
     def write(self, path: str, text: str) -> None:
         """Write a file in UTF-8: who reads it meanwhile sees the old one or the new one, whole."""
@@ -66,18 +62,10 @@ class Place(Readable, Protocol):
 
 
 def place(spark: "SparkSession | None", name: str) -> Place:
-    """The place of that name, a path or a URI, for which there has to be a session.
-
-    Raises:
-        CannotAudit: it cannot be reached from here.
-    """
+    """The place of that name, a path or a URI, for which there has to be a session."""
     if not is_uri(here := readable(name)):
         return _Here(here)
-    from pyspark.sql.utils import is_remote
-
     assert spark is not None  # it is a URI  # noqa: S101
-    if is_remote():
-        raise CannotAudit(f"{name}: with Spark Connect only a folder here can be named.")
     return _Hadoop(spark, name)
 
 
@@ -118,9 +106,8 @@ def hash_of(path: str) -> str:
 def alone_in(out: str) -> Iterator[None]:
     """Keep every other audit of this machine out of the results' folder, which is made.
 
-    Two at once would write one summary, of the messages of both. The operating system releases the
-    lock, whatever ends the process. Elsewhere, and on a file system without locks, whoever starts
-    audits has to keep them apart.
+    Two at once would write one summary, of the messages of both. Elsewhere, and on a file system
+    without locks, whoever starts audits has to keep them apart.
 
     Raises:
         CannotAudit: another audit writes there.

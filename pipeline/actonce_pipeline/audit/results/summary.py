@@ -15,7 +15,7 @@ from actonce_pipeline.audit.cache import DayCounts
 from actonce_pipeline.audit.horizon import Horizon
 from actonce_pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from actonce_pipeline.audit.reading.listing import UNFINISHED_EXPORT, Listing
-from actonce_pipeline.audit.reading.streams import REFUSED, TELLS, WITNESSES
+from actonce_pipeline.audit.reading.streams import REFUSED, STREAMS, TELLS, WITNESSES
 from actonce_pipeline.audit.request import Request, Status
 from actonce_pipeline.audit.times import DAY_MS, Interval, absent, as_text, day_of, intervals
 
@@ -60,28 +60,25 @@ def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -
 
     `nameless` deliveries failed before anybody could tell whose they were.
     """
-    failed = sum(day["failed"] for day in days) + nameless
 
     def total(name: str) -> int:
         return sum(day[name] for day in days)
 
-    def of_stream(stream: str, number: int) -> int | None:
-        return number if listing.seen_on(stream) else None
-
+    refused = {reason: total(f"refused_{reason}") for reason in REFUSED}
+    failed = total("failed") + nameless
     # Where a lease stands in the state machine's place, its rows are counted there.
-    return {
-        "sent": of_stream("sent", total("sent")),
-        "deliveries": of_stream("deliveries", total("deliveries") + failed),
+    found = {
+        "sent": total("sent"),
+        "deliveries": total("deliveries") + failed,
         "started": total("started"),
         "suppressed": total("suppressed"),
-        "refused": {
-            reason: total(f"refused_{reason}") for reason in REFUSED if total(f"refused_{reason}")
-        },
+        "refused": {reason: count for reason, count in refused.items() if count},
         "failed": failed,
-        "executions": of_stream("executions", total("executions")),
-        "effects": of_stream("effects", total("effects")),
-        "dead_letters": of_stream("dead_letters", total("dead_letter_records")),
+        "executions": total("executions"),
+        "effects": total("effects"),
+        "dead_letters": total("dead_letter_records"),
     }
+    return found | {name: None for name in found if name in STREAMS and not listing.seen_on(name)}
 
 
 Caveat = tuple[Interval, str]
@@ -309,11 +306,11 @@ class Findings:
     Attributes:
         verdicts: how many messages of the days have each.
         unjudged: how many of them could not be judged.
-        not_yet_judged: how many of them are none of those of which it says anything.
+        not_yet_judged: how many of them it says nothing of.
         unread: how many lines or files could not be read.
         late_alarms: other days, on which a message began that has an alarm and a record of these.
         unseen: sentences that say what was not looked at.
-        trusted: sentences that say what rests on a word alone; see `on_trust`.
+        trusted: sentences that say what rests on a word alone.
     """
 
     verdicts: Mapping[str, int]

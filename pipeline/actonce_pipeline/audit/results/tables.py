@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import TimestampType
 
 from actonce_pipeline.audit.reading.passed_over import is_file_passed_over
 from actonce_pipeline.audit.reading.storage import (
@@ -53,30 +53,19 @@ def refuse_others(spark: SparkSession, out: str) -> None:
         )
 
 
-def parquet_writer(
-    table: DataFrame, schema: StructType, unlike: Collection[str] = ()
-) -> DataFrameWriter:
-    """A writer that tries no dictionary where hardly a value repeats: ids, times, and `unlike`.
-
-    The schema is given, because asking an observed table for it would be its first run on Spark
-    Connect, and what is observed then is lost.
-    """
+def parquet_writer(table: DataFrame, unlike: Collection[str] = ()) -> DataFrameWriter:
+    """A writer that tries no dictionary where hardly a value repeats: ids, times, and `unlike`."""
     names = [
         field.name
-        for field in schema
+        for field in table.schema
         if field.name in {"message_id", *unlike} or isinstance(field.dataType, TimestampType)
     ]
     return table.write.options(**{f"parquet.enable.dictionary#{name}": "false" for name in names})
 
 
-def write_days(table: DataFrame, folder: str, schema: StructType, *, whole: bool) -> None:
-    """Write a table partitioned by its `day`.
-
-    Args:
-        schema: of the table, or of one with more columns.
-        whole: the table is all there is: other days go. Otherwise they stay.
-    """
-    writer = parquet_writer(table, schema).mode("overwrite").partitionBy("day")
+def write_days(table: DataFrame, folder: str, *, whole: bool) -> None:
+    """Write a table partitioned by its `day`; `whole`: it is all there is, and other days go."""
+    writer = parquet_writer(table).mode("overwrite").partitionBy("day")
     writer.option("partitionOverwriteMode", "static" if whole else "dynamic").parquet(folder)
 
 
