@@ -6,16 +6,12 @@ ever counts as in order.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TypeVar
 
 from actonce.messages.effect_store import OwnEffect
 from actonce.queues.depth import Pause
 
 T = TypeVar("T")
-
-STARTER_SECONDS = 30
-"""StarterFunction's time-out, as template.yaml has it."""
 
 _COLONS_OF_A_VERSION = 7
 """arn:partition:lambda:region:account:function:name:version"""
@@ -74,7 +70,7 @@ class Function:
         deployed_since: in what a published version differs from what is deployed now, by AWS's
             names.
         not_retained: the policies by which the stack that has a published version would delete it
-            when the next one is published; None: no stack of CloudFormation here has it.
+            when the next one is published; empty also if no stack of CloudFormation here has it.
     """
 
     arn: str
@@ -83,7 +79,7 @@ class Function:
     variables: Mapping[str, str] | Unreadable | None = None
     durable: int | None = None
     deployed_since: tuple[str, ...] | Unreadable = ()
-    not_retained: tuple[str, ...] | Unreadable | None = ()
+    not_retained: tuple[str, ...] | Unreadable = ()
 
     @property
     def is_version(self) -> bool:
@@ -158,34 +154,18 @@ class Effects:
     """The effects table that the stack names.
 
     Attributes:
-        key, time, description: the attributes that EffectsAttributes names; no time: None.
+        key, time: the attributes that EffectsAttributes names; no time: None.
         keys: the attributes of the table's key.
         not_asked: why it cannot be asked for one message, a sentence; empty: it can be.
         sample: some items of it, or all; None for one without the message's id.
-        recovers: whether it has point-in-time recovery; None: no audit exports it.
     """
 
     name: str
     key: str
     time: str | None
-    description: tuple[str, ...]
     keys: tuple[str, ...]
     not_asked: str | Unreadable = ""
     sample: tuple[OwnEffect | None, ...] | Unreadable = ()
-    recovers: bool | Unreadable | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Alarms:
-    """Who hears of alarms.
-
-    Attributes:
-        confirmed: subscriptions of the topic.
-        pending: those that nobody has confirmed.
-    """
-
-    confirmed: int
-    pending: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +184,9 @@ class Facts:
         decides: every mapping of DeadLetterQueue; there should be none.
         effects: None if the stack names no table of its effects.
         pause: None if it is not paused.
+        subscriptions: of the topic of the alarms, those that are confirmed.
         options: see `Stack.options`.
-        is_embedded: whether it is on the embedded AWS, whose own queue and starter are in a hurry.
+        is_embedded: whether it is on the embedded AWS.
     """
 
     stack: str
@@ -221,16 +202,9 @@ class Facts:
     decides: tuple[Feed, ...] | Unreadable
     effects: Effects | Missing | Unreadable | None
     pause: Pause | Unreadable | None
-    alarms: Alarms | Unreadable
-    now: datetime
+    subscriptions: int | Unreadable
     options: str = ""
     is_embedded: bool = False
-
-    def seconds_of(self, starter: Function) -> int:
-        """The time-out that the starter has on AWS."""
-        if not self.is_embedded:
-            return starter.timeout
-        return self.number("StarterTimeoutSeconds") or STARTER_SECONDS
 
     def number(self, parameter: str) -> int:
         """A parameter's value; 0 if the stack's version does not have it."""

@@ -1,27 +1,23 @@
-"""The effects, from where they are kept: a table of DynamoDB, or JSON Lines.
+"""The effects, from the table of DynamoDB that the stack's outputs name (EffectsTableName).
 
-The stack's outputs name the table, if its parameters do (EffectsTableName); options name another
-place. Otherwise the stack knows of effects only what its executions, or rows, say. A table or a
-file is a second witness: `where` shows both, and `collect` makes the `effects` stream of it.
+Without one the stack knows of effects only what its executions, or rows, say. The table is a second
+witness: `where` shows both, and `collect` makes the `effects` stream of it.
 
 Invariant: only the attributes that were named are read into a record; others may be personal.
 """
 
-import gzip
 import json
 import re
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed, UsageError
+from actonce.terminal.errors import Failed
 from actonce_core.records import timestamp
 from actonce_pipeline.audit.reading.effects import (
     DEFAULT_KEY,
@@ -35,15 +31,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 _LONGEST_KEY_BYTES = 2048
-_REFUSED_NAMES = {
-    "ResourceNotFoundException": "There is no table {0!r} here",
-    "ValidationException": "There is no table {0!r} here",  # and there can be none
-    "AccessDeniedException": "{1}",
-}
-"""DynamoDB's errors for a name that may be a logical id, and what to say: the name, its message.
-
-Whoever may read one table only is denied all others.
-"""
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 
 Item = Mapping[str, Any]
@@ -119,10 +106,9 @@ class DynamoDbEffects(EffectStore):
 
     Args:
         dynamodb: a client.
-        name: the table's name, or its ARN; or else its logical id, see `tables`.
+        name: the table's name, or its ARN.
         attributes: what to read; not `own_id`, for the table has its own key.
         location: a person's name for it, if not the table's.
-        tables: the stack's tables by logical id; called only if no table has the name itself.
     """
 
     def __init__(
@@ -131,12 +117,10 @@ class DynamoDbEffects(EffectStore):
         name: str,
         attributes: Attributes,
         location: str = "",
-        tables: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         super().__init__(location or f"the table {name}", attributes)
         self._dynamodb = dynamodb
         self._name = name
-        self._tables = tables
         self._known: _Shape | None = None
 
     def every(self) -> Iterator[OwnEffect | None]:
@@ -197,30 +181,8 @@ class DynamoDbEffects(EffectStore):
             self._known = self._described()
         return self._known
 
-    def _resolved(self, message: str) -> str:
-        """The name of the table whose logical id was given.
-
-        Raises:
-            Failed: there is none; the message begins with `message`.
-        """
-        try:
-            tables = self._tables()
-        except (ClientError, BotoCoreError) as error:
-            raise Failed(f"{message}, and its stack cannot be asked for one: {error}") from error
-        if self._name not in tables:
-            raise Failed(f"{message}. The stack's tables: {', '.join(sorted(tables)) or 'none'}.")
-        return tables[self._name]
-
     def _described(self) -> _Shape:
-        try:
-            table = self._dynamodb.describe_table(TableName=self._name)["Table"]
-        except ClientError as error:
-            answer = error.response["Error"]
-            if answer["Code"] not in _REFUSED_NAMES:
-                raise
-            message = _REFUSED_NAMES[answer["Code"]].format(self._name, answer["Message"])
-            self._name = self._resolved(message)
-            table = self._dynamodb.describe_table(TableName=self._name)["Table"]
+        table = self._dynamodb.describe_table(TableName=self._name)["Table"]
         types = {
             attribute["AttributeName"]: str(attribute["AttributeType"])
             for attribute in table["AttributeDefinitions"]
@@ -261,45 +223,6 @@ def find_effect_store(stack: Stack) -> DynamoDbEffects | None:
         return None
     attributes = Attributes.of_output(stack.effects_attributes or DEFAULT_KEY)
     return DynamoDbEffects(stack.dynamodb, stack.effects_table, attributes, "the effects table")
-
-
-class FileEffects(EffectStore):
-    """JSON Lines that a team brings, gzip or not.
-
-    Args:
-        file: its path.
-        attributes: which names of a line tell what.
-    """
-
-    def __init__(self, file: Path, attributes: Attributes) -> None:
-        if not file.is_file():
-            raise UsageError(f"--effects-file {file}: there is no such file.")
-        super().__init__(str(file), attributes)
-        self._file = file
-
-    def every(self) -> Iterator[OwnEffect | None]:
-        """See `EffectStore`."""
-        named = self.attributes
-        for number, line in enumerate(self._lines(), 1):
-            if not line.strip():
-                continue
-            try:
-                read = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise Failed(f"{self.location}, line {number}, is no JSON: {error}.") from error
-            if not isinstance(read, dict):
-                raise Failed(f"{self.location}, line {number}, is no object: {{…}} on each line.")
-            effect_id = read.get(named.own_id)
-            yield _read(read, named, None if effect_id is None else _text(effect_id))
-
-    def _lines(self) -> Iterator[bytes]:
-        with self._file.open("rb") as opened:
-            is_gzip = opened.read(2) == b"\x1f\x8b"
-        try:
-            with gzip.open(self._file) if is_gzip else self._file.open("rb") as source:
-                yield from source
-        except (OSError, EOFError, zlib.error) as error:
-            raise Failed(f"{self.location} cannot be read: {error}.") from error
 
 
 def _read(values: Item, named: Attributes, effect_id: str | None) -> OwnEffect | None:

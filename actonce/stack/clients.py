@@ -65,7 +65,6 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,127}")
 _ARN = re.compile(r"arn:[a-z0-9-]+:cloudformation:[^:\s]+:[0-9]{12}:stack/[^/\s]+/[^/\s]+")
 _DEEPEST = 5  # levels of stacks within stacks that are looked into
 _NESTED = ("AWS::CloudFormation::Stack",)
-_TABLES = ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable")
 
 
 def embedded_variables(endpoint_url: str) -> dict[str, str]:
@@ -338,17 +337,6 @@ class Stack:
         made: datetime = described(self.aws, self.name)["CreationTime"]
         return made.astimezone(UTC)
 
-    def tables(self) -> dict[str, str]:
-        """Ask AWS for the names of DynamoDB's tables, by logical id.
-
-        They are those of the outermost stack, a team's, and of what is nested in it, by
-        `Nested/LogicalId`, without ActOnce's own memory, which has no effects.
-        """
-        root = _ARN.match(self.display_name)
-        named = root[0] if root else self.display_name.partition("/")[0]
-        memory = (self.outputs.get("FingerprintsTableName"), self.ledger_table)
-        return {one: name for one, name in _tables_within(self.aws, named) if name not in memory}
-
     def execution_arn(self, name: str) -> str:
         """ARN of ProcessMessage's execution of that name."""
         return f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}"
@@ -386,16 +374,6 @@ def _within(
     elif depth < _DEEPEST:
         for logical_id, nested in sorted(resources_of(aws, name, _NESTED).items()):
             yield from _within(aws, nested, f"{path}/{logical_id}", outputs, depth + 1)
-
-
-def _tables_within(
-    aws: Aws, name: str, prefix: str = "", depth: int = 0
-) -> Iterator[tuple[str, str]]:
-    for logical_id, table in resources_of(aws, name, _TABLES).items():
-        yield f"{prefix}{logical_id}", table
-    if depth < _DEEPEST:
-        for logical_id, nested in resources_of(aws, name, _NESTED).items():
-            yield from _tables_within(aws, nested, f"{prefix}{logical_id}/", depth + 1)
 
 
 def resources_of(aws: Aws, name: str, types: Collection[str]) -> dict[str, str]:

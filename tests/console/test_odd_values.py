@@ -8,7 +8,7 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from actonce.console import app as module
-from actonce.console.read_only import SERVICES
+from actonce.console.context import SERVICES
 from actonce.console.responses import ViewRequest
 from actonce.stack.clients import Stack
 from tests.console.client import HOST, Answer, Client
@@ -92,7 +92,7 @@ def test_no_field_of_any_address_is_more_than_refused(
                 assert answer.status < SERVER_ERROR, (where, answer.problems)
                 assert not any(raw in answer.text for raw in RAW), (where, answer.problems)
                 assert answer.status not in (404, 410, 422) or len(answer.problems) == 1, where
-    assert {"id", "day", "status", "cursor", "page", "entry", "reason", "key", "q"} <= seen
+    assert {"id", "day", "status", "cursor", "page", "entry", "reason", "key"} <= seen
 
 
 def test_no_path_is_more_than_refused(lease: Stack, console: Open) -> None:

@@ -1,11 +1,9 @@
 """What the pages show and do, on moto, with a lease's rows in the executions' place."""
 
-import dataclasses
 import html
 import json
 import re
 import shlex
-import socket
 import threading
 from datetime import UTC, datetime
 from typing import Any
@@ -25,13 +23,11 @@ from actonce.messages.filters import Listing
 from actonce.operate.pausing import EventSourceMapping
 from actonce.operate.status import Count, Executions, Status
 from actonce.queues.depth import Depth, Pause
-from actonce.stack.clients import Aws, Stack
-from actonce_core.records import timestamp
+from actonce.stack.clients import Stack
 from tests.console.conftest import Open
 from tests.console.stacks import MARKUP, complete, rejected, unstart
 from tests.support.hostile import HOSTILE_SENT, forbidden
 from tests.support.queues import dead, post, row
-from tests.support.stacks import TABLE
 
 ALL = {"scope": "all"}
 """Everything that the queue has."""
@@ -96,7 +92,7 @@ def test_what_reads_only_shows_every_view_and_offers_no_change(
     client = console(stack, read_only=True)
     paths = ["/", "/waiting", "/stack", "/dead-letters", "/unstarted", "/messages", "/audit"]
     paths += ["/message?id=m-1", "/message/now?id=m-1", "/message/log?id=m-1", "/jobs"]
-    paths += ["/message?id=nobody", f"/unstarted/entry?entry={entry}", "/message/raw?id=m-1"]
+    paths += ["/message?id=nobody", f"/unstarted/entry?entry={entry}"]
     for path in paths:
         answer = client.get(path)
         assert (answer.status, answer.problems, answer.actions) == (200, [], []), path
@@ -140,24 +136,6 @@ def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
 
 
 # ------------------------------------------------------------------ deciding
-
-
-def test_before_a_group_is_decided_all_of_it_can_be_seen_however_often_it_is_read(
-    lease: Stack, console: Open
-) -> None:
-    for number in range(51):
-        post(lease, f"m-{number:02}", number)
-    client = console(lease)
-    first = client.get("/dead-letters/decide", **ALL, action="reject")
-    (more,) = [link for link in first.links if "page=2" in link]
-    for number in range(9):
-        post(lease, f"later-{number}", 59)
-        client.read_queues()
-    shown = [cells[0] for page in (first, client.get(more)) for cells in page.rows]
-    assert shown == [f"m-{number:02}" for number in range(51)]
-    assert client.post("/dead-letters/decide", **first.fields, note="why").status == 303
-    client.finish()  # else it goes on in the next test
-    assert sum(client.context.jobs.all()[0].progress().results_by_end.values()) == 51
 
 
 ODD = "It's; `odd` $x"
@@ -243,36 +221,11 @@ def test_every_term_and_reason_is_explained(lease: Stack, console: Open) -> None
         assert f'title="{meaning[0].upper()}{meaning[1:]}."' in page
 
 
-NEXT_LOOK = re.compile(r'hx-get="(/message/now\?[^"]*)"')
-
-
-def test_what_is_nowhere_is_looked_for_some_times_and_then_when_asked(
-    machine: Stack, console: Open
-) -> None:
-    client, looks, again = console(machine), 0, "/message?id=m-1"
-    shown = client.get(again)
-    while looks <= message.MOST_LOOKS and (found := NEXT_LOOK.search(shown.text)):
-        assert again not in shown.links
-        looks += 1
-        shown = client.get(html.unescape(found[1]))
-    assert (looks, again in shown.links) == (message.MOST_LOOKS, True)
-    item = {"message_id": "m-1", "fingerprint": "f", "first_seen": timestamp(datetime.now(UTC))}
-    machine.dynamodb.put_item(TableName=TABLE, Item={n: {"S": v} for n, v in item.items()})
-    assert "hx-trigger" in client.get("/message/now", id="m-1").text, "it may begin any moment"
-    assert again in client.get("/message/now", id="m-1", looks=message.MOST_LOOKS).links
-    start(machine, "m-1")
-    assert "pulse" in client.get("/message/now", id="m-1", looks=message.MOST_LOOKS).text
-
-
 def test_an_id_is_found_whatever_is_in_it_and_none_is_empty(lease: Stack, console: Open) -> None:
     client = console(lease)
     for name in ("m-1", "a/../b?c&d=e#f", "ü €", HOSTILE_SENT.strip()):
-        location = client.get("/find", q=name).headers["location"]
-        assert location.startswith("/message?id=")
-        assert "unseen-yet" in client.get(location).text, name
-    assert client.get("/find", q=" m-1 ").headers["location"] == "/message?id=+m-1+"
-    assert client.get("/find", q=" ").headers["location"] == "/messages"
-    for path in ("/message", "/message/now", "/message/log", "/message/raw"):
+        assert "unseen-yet" in client.get("/message", id=name).text, name
+    for path in ("/message", "/message/now", "/message/log"):
         assert client.get(f"{path}?id=").status == client.get(path).status == 404
 
 
@@ -314,19 +267,3 @@ def test_a_fault_of_a_view_is_told_and_the_others_go_on(
     assert "a secret" not in answer.text
     assert "ZeroDivisionError" in capsys.readouterr().err
     assert client.get("/").status == 200
-
-
-def test_an_aws_that_is_gone_is_told_in_each_view_and_the_console_goes_on(
-    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed_again:
-        port = closed_again.getsockname()[1]
-    once = {"connect_timeout": 1, "retries": {"total_max_attempts": 1}}
-    monkeypatch.setattr(Aws.fresh, "__defaults__", (once,))
-    client = console(dataclasses.replace(lease, aws=Aws(f"http://127.0.0.1:{port}")))
-    for path, status in (("/", 200), ("/stack", 200), ("/messages", 502), ("/message?id=m", 502)):
-        for headers in ({}, BY_HTMX):
-            answer = client.get(path, headers)
-            assert (answer.status, "actonce up" in answer.text) == (status, True), path
-    asked = {"key": "never shown", "action": "retry", "note": ""}
-    assert client.post("/dead-letters/decide", **asked).status == 410

@@ -57,7 +57,7 @@ def test_it_can_be_read_and_ids_can_be_copied(paths: Paths) -> None:
     environment.pop("COLUMNS", None)
 
     def ids(command: str, key: str) -> list[str]:
-        told = run_actonce((command, "list", "--json", "--each"), environment).stdout
+        told = run_actonce((command, "list", "--json"), environment).stdout
         return [str(entry[key]) for entry in json.loads(told)[command.replace("-", "_")]]
 
     letter, *_ = ids("dead-letters", "message_id")
