@@ -163,11 +163,10 @@ FACTS: dict[str, dict[str, Any]] = {
         f"{fact} of the effects could not be read": effects(**{fact: UNREADABLE})
         for fact in ("not_asked", "sample")
     },
-    **{
-        f"{fact} of the effect's function could not be read": {
-            "effect": replace(EFFECT, **{fact: UNREADABLE})
-        }
-        for fact in ("reserved", "deployed_since", "not_retained")
+    "concurrency could not be read": {"effect": replace(EFFECT, reserved=UNREADABLE)},
+    "what was deployed could not be read": {"effect": replace(EFFECT, deployed_since=UNREADABLE)},
+    "what keeps the version could not be read": {
+        "effect": replace(EFFECT, not_retained=UNREADABLE)
     },
     # Who may not use the function's key is told no variables.
     "variables could not be read": LEASE | {"starter": replace(STARTER, variables=UNREADABLE)},

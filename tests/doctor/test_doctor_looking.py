@@ -178,15 +178,13 @@ def test_what_cannot_be_read_of_a_version_is_never_taken_for_kept() -> None:
 
 def test_a_mapping_is_read_with_what_it_drops() -> None:
     stack = answering("AccessDenied")
-    told = [
-        {"FunctionArn": "arn", "State": "Enabled"} | more
-        for more in (
-            {"FilterCriteria": {"Filters": [{"Pattern": "{}"}]}},
-            {"FilterCriteriaError": {"ErrorCode": "AccessDenied"}},
-            {"FilterCriteria": {}},
-            {"FunctionResponseTypes": ["ReportBatchItemFailures"]},
-        )
+    more: list[dict[str, Any]] = [
+        {"FilterCriteria": {"Filters": [{"Pattern": "{}"}]}},
+        {"FilterCriteriaError": {"ErrorCode": "AccessDenied"}},
+        {"FilterCriteria": {}},
+        {"FunctionResponseTypes": ["ReportBatchItemFailures"]},
     ]
+    told = [{"FunctionArn": "arn", "State": "Enabled"} | one for one in more]
     queue = {"QueueArn": "arn", "VisibilityTimeout": "30", "MessageRetentionPeriod": "60"}
     answer_next(stack, "sqs", "GetQueueAttributes", {"Attributes": queue})
     answer_next(stack, "lambda", "ListEventSourceMappings", {"EventSourceMappings": told})

@@ -292,29 +292,3 @@ def test_the_results_are_a_table_whose_folder_of_a_day_is_known_by_the_day(
     key = folder.removeprefix(f"s3://{bucket}/")
     files = stack.aws.client("s3").list_objects_v2(Bucket=bucket, Prefix=key)["Contents"]
     assert any(one["Key"].endswith(".parquet") for one in files)
-
-
-def test_doctor_says_that_the_night_cannot_export_a_table_without_point_in_time_recovery(
-    audited: tuple[State, Stack], day: str
-) -> None:
-    assert day  # it has effects
-    state, stack = audited
-
-    def doctor() -> list[tuple[str, str]]:
-        told = json.loads(command_line.run(state, "doctor", "--json").stdout)
-        assert told["not_checked"] == []
-        found = [(one["check"], one["hazard"]) for one in told["findings"]]
-        return [one for one in found if one[0].startswith("effects")]
-
-    def recovers(enabled: bool) -> None:
-        stack.dynamodb.update_continuous_backups(
-            TableName=stack.effects_table,
-            PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": enabled},
-        )
-
-    assert doctor() == []
-    recovers(False)
-    try:
-        assert doctor() == [("effects-export", "stops")]
-    finally:
-        recovers(True)

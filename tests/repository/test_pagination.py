@@ -188,10 +188,10 @@ LISTINGS: dict[Site, Listing | str] = {
         seen=lambda _: list(demo_records._rows(WITH_ROWS, "lease")[0]),
         both=["a", "b"],
     ),
-    ("actonce/doctor/looking.py", "_alarms", "list_subscriptions_by_topic"): listing(
+    ("actonce/doctor/looking.py", "_subscriptions", "list_subscriptions_by_topic"): listing(
         {"SubscriptionArn": "arn:a"},
         {"SubscriptionArn": "arn:b"},
-        seen=lambda _: looking._alarms(STACK).confirmed,
+        seen=lambda _: looking._subscriptions(STACK),
         both=2,
     ),
     ("actonce/doctor/looking.py", "_mappings", "list_event_source_mappings"): listing(
