@@ -34,6 +34,7 @@ from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.error_names import error_label
 from actonce.terminal.errors import Failed, UsageError
+from actonce.terminal.visible import json_text
 
 app = typer.Typer(
     help="Look at what waits for a decision, and decide.\n\n"
@@ -154,7 +155,7 @@ def show(
             "The message was too large for the dead letter: it is the execution's input."
         )
     else:
-        console.print_json_in_lines(message)
+        console.print_lines(json_text(message, indent=2))
     print_summary(summary)
     if story.dead_letters and not is_of_last(letter, story.dead_letters):
         console.say(f"This letter waits no more: {ANOTHER_SINCE}, which tells the reason.")

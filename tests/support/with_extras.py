@@ -20,13 +20,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import boto3  # likewise
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from actonce.cli import app as cli
 from actonce.cli import status  # with what all commands need, so that no child imports it again
 from actonce.cli.app import COMMANDS
-from actonce.stack import sessions  # with boto3, likewise
 from actonce.terminal import output
 
 PROJECT = Path(__file__).parents[2]
@@ -174,7 +174,7 @@ def main() -> None:
 OURS = {"actonce", "actonce_core", "actonce_pipeline", "awscrt"}
 """Never hidden: what is here, and what botocore has looked for by now."""
 assert status
-assert sessions
+assert boto3
 _DISTRIBUTIONS = importlib.metadata.packages_distributions()
 
 if __name__ == "__main__":
