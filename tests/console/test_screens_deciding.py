@@ -38,34 +38,22 @@ def sent_again(stack: Stack) -> int:
 # ---------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize(
-    ("method", "form", "status", "sentence"),
-    [
-        ("POST", {"key": "", "note": "  "}, 422, NO_NOTE),
-        ("POST", {"key": "", "note": "x" * 1001}, 422, "in 1,000 characters at most: 1,001 came."),
-        (
-            "POST",
-            {"key": "", "action": "", "note": "why"},
-            422,
-            "Choose what to do: retry, perform",
-        ),
-        ("POST", {"note": "why"}, 410, GONE),
-        ("POST", {"key": "another", "note": "why"}, 410, GONE),
-        ("GET", {"scope": "ticked"}, 422, "Nothing is ticked. Tick some, or choose all."),
-        ("GET", {"scope": "ticked", "entry": "another"}, 410, NOT_THERE),
-        ("GET", {"key": "another"}, 410, GONE),
-    ],
-)
-def test_what_is_missing_is_said_and_nothing_is_decided(
-    lease: Stack, console: Open, method: str, form: dict[str, str], status: int, sentence: str
-) -> None:
+def test_what_is_missing_is_said_and_nothing_is_decided(lease: Stack, console: Open) -> None:
     dead(lease, "m-1")
     client = console(lease)
-    (key,) = confirmation(client, "reject").fields["key"]
-    fields = {"action": "reject"} | form | ({"key": key} if form.get("key") == "" else {})
-    answer = client.post(DECIDE, **fields) if method == "POST" else client.get(DECIDE, **fields)
-    assert (answer.status, len(answer.problems)) == (status, 1)
-    assert sentence in answer.problems[0]
+    key = confirmation(client, "reject").fields["key"]
+    for ask, form, status, sentence in (
+        (client.post, {"key": key, "note": "  "}, 422, NO_NOTE),
+        (client.post, {"key": key, "note": "x" * 1001}, 422, "1,000 characters at most: 1,001 c"),
+        (client.post, {"key": key, "action": "", "note": "why"}, 422, "Choose what to do: retry, "),
+        (client.post, {"key": "another", "note": "why"}, 410, GONE),
+        (client.get, {"scope": "ticked"}, 422, "Nothing is ticked. Tick some, or choose all."),
+        (client.get, {"scope": "ticked", "entry": "another"}, 410, NOT_THERE),
+        (client.get, {"key": "another"}, 410, GONE),
+    ):
+        answer = ask(DECIDE, **({"action": "reject"} | form))
+        assert (answer.status, len(answer.problems)) == (status, 1), form
+        assert sentence in answer.problems[0]
     assert (client.context.jobs.all(), row(lease, "m-1")["outcome"]) == ([], "dead_letter")
 
 
