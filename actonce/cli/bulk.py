@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic
 import typer
 
 from actonce.cli import tables
-from actonce.cli.options import Decorator, Json, Yes, finite, group_options
+from actonce.cli.options import Decorator, Json, Yes, group_options
 from actonce.messages.filters import (
     E,
     Entry,
@@ -64,7 +64,6 @@ _RATE = Annotated[
         metavar="N",
         min=0.1,
         max=10_000,
-        callback=finite,
         help="At most N a second, to spare what your function calls.",
     ),
 ]

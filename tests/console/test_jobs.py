@@ -5,10 +5,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
-
 from actonce.console.jobs import Job, Jobs, Progress
-from actonce.messages.filters import Listing
 from actonce.operate.bulk import Bulk, BulkResult
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -91,27 +88,6 @@ def test_a_job_that_is_stopped_before_it_may_begin_does_nothing() -> None:
     may_begin.set()
     jobs.wait(30)
     assert (job.state, work.began.is_set()) == ("ended", False)
-
-
-def test_a_job_begins_once_a_reading_has_given_back_what_it_holds(
-    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client, go_on, order = console(lease, reads=False), threading.Event(), []
-
-    def read(_: Any) -> Listing[Any]:
-        assert go_on.wait(30)
-        order.append("read")
-        return Listing([], 0)
-
-    work = Work()
-    monkeypatch.setattr(client.context.letters, "_read", read)
-    monkeypatch.setattr(work, "run", lambda: order.append("job"))
-    client.context.letters.scan()
-    begin(client.context.jobs, "a", work)
-    client.context.jobs.wait(0.2)
-    go_on.set()
-    client.finish()
-    assert order[:2] == ["read", "job"]
 
 
 def test_what_ends_one_is_told_and_the_next_goes_on() -> None:

@@ -68,12 +68,6 @@ def test_where_it_was_and_where_it_is_or_ended_is_marked(
     assert marks == visited | taken
 
 
-def test_a_redriven_execution_goes_on_by_no_transition() -> None:
-    # Whether or not AWS writes that the state was entered again.
-    assert "edge_DeadLetter_DeadLetter" not in path_marks([*AGAIN, *walked("DeadLetter")[1:]])
-    assert "edge_DeadLetter_DeadLetter" in path_marks(walked("DeadLetter", "again"))
-
-
 def test_each_state_and_each_transition_of_the_definition_is_in_the_picture() -> None:
     alone = groups([])
     kinds = {f"state_{name}": one["Type"].lower() for name, one in DEFINITION["States"].items()}

@@ -16,7 +16,7 @@ from actonce.messages.filters import Listing
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from tests.console.conftest import Open
-from tests.console.stacks import complete, rejected, unstart
+from tests.console.stacks import rejected, unstart
 from tests.support.queues import dead, decide_shown, post
 
 Tell = Callable[[int], None]
@@ -186,18 +186,3 @@ def test_of_two_clicks_at_once_neither_says_that_nothing_was_done(
 
     monkeypatch.setattr(jobs, "begun_with", look_and_be_overtaken)
     assert client.post("/dead-letters/decide", **form).headers.get("location") == "/jobs/1"
-
-
-def test_of_an_earlier_attempt_no_letter_is_shown_as_the_one_that_waits(
-    lease: Stack, console: Open
-) -> None:
-    """While the queue is not read again."""
-    rejected(lease)
-    client = console(lease)
-    assert decide_shown(lease, "m-1", "retry").decided
-    dead(lease, "m-1", 1, reason="outcome_unknown")
-    complete(lease, "m-1")
-    client.expire(queues=False)
-    page = client.get("/message", id="m-1")
-    assert "no such practice" not in page.text
-    assert "key" not in page.fields

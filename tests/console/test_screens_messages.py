@@ -180,20 +180,6 @@ def test_where_the_effect_is_seen_to_resolve_is_advised_and_offered_first(
     assert timeline(page) == ["the table cards: acted on", "Lease: COMPLETE (dead_letter)"]
 
 
-def test_a_letter_leads_to_its_message_behind_a_lock_whatever_its_id_is(
-    lease: Stack, console: Open
-) -> None:
-    dead(lease, "order 17", execution_name=execution_name("order 17"))
-    complete(lease, "order 17")
-    client = console(lease)
-    assert "/message?id=order+17" in client.open("/dead-letters").links
-    page = client.open("/message?id=order+17")
-    assert page.actions == ["retry", "resolve", "reject"]
-    assert [one.partition("--stack-name actonce ")[2] for one in page.commands] == [
-        "'order 17'"
-    ] * 4
-
-
 def test_blanks_around_an_id_are_seen_and_a_long_id_is_cut_in_its_middle(
     lease: Stack, console: Open
 ) -> None:

@@ -12,7 +12,7 @@ from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 from tests.console.client import Answer, Client
 from tests.console.conftest import Open, Screen
-from tests.console.stacks import own_effect, rejected, unstart
+from tests.console.stacks import rejected, unstart
 from tests.support.queues import dead, hold
 from tests.support.stacks import deployed, forbid
 
@@ -201,17 +201,6 @@ def test_where_no_command_does_the_same_none_is_shown(lease: Stack, console: Ope
     every = client.open("/dead-letters/decide?scope=all&action=reject")
     assert [one.split()[-1] for one in every.commands] == ["m-2", "m-3"]
     assert all(" reject --letter " in one for one in every.commands)
-
-
-def test_where_an_effects_table_is_known_it_is_looked_at_before_a_retry_is_advised(
-    lease: Stack, console: Open
-) -> None:
-    dead(lease, "m-1", reason="rounds_used_up", cause="late")
-    client = console(lease, effect_store=own_effect(lease, "m-9"))
-    page = client.open("/dead-letters?reason=rounds_used_up&error=NotPerformed")
-    (advice,) = (one for one in page.words if one.startswith("For m-1, which waits longest"))
-    assert "Look first whether the table cards has its effect, which was not" in advice
-    assert page.actions == ["retry", "resolve", "reject"]
 
 
 # ---------------------------------------------------------------- stopped before it was decided

@@ -274,36 +274,6 @@ def test_a_terminal_gets_codes_of_what_waits_in_the_queues(
             assert not [line for line in got.split("\n") if line.startswith("✓")]
 
 
-def test_a_bar_on_a_terminal_moves_the_cursor_itself_and_lets_nobody_else() -> None:
-    # What is printed while a bar is drawn is not read for links and colours either.
-    program = f"""
-import sys
-from actonce.cli import app as cli
-from actonce.terminal import output as console
-text = {HOSTILE!a} + "\\x1b]8;;http://x\\x1b\\\\a"
-def app(**_):
-    with console.progress(text, 2) as bar:
-        bar.update(1)
-        print(text)
-        sys.stderr.write(text + "\\n")
-        console.err.print(text)
-cli.app = app
-cli.main()
-"""
-    ours, its = os.openpty()
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=its, stderr=its, stdin=its)
-    os.close(its)
-    got = b""
-    with contextlib.suppress(OSError):
-        while chunk := os.read(ours, 65536):
-            got += chunk
-    os.close(ours)
-    assert process.wait() == 0
-    for sequence in (b"\x1b[2J", b"\x1b]", b"\x07", b"\xc2\x9b", "\u202e".encode(), b"\xf3\xa0"):
-        assert sequence not in got
-    assert got.count(rb"\u001b]52;") >= 3
-
-
 # --------------------------------------------------------------------------- the job's own prints
 
 
