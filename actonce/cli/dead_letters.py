@@ -155,7 +155,8 @@ def show(
             "The message was too large for the dead letter: it is the execution's input."
         )
     else:
-        console.print_lines(json_text(message, indent=2))
+        for line in json_text(message, indent=2).splitlines():
+            console.out.print(line)
     print_summary(summary)
     if story.dead_letters and not is_of_last(letter, story.dead_letters):
         console.say(f"This letter waits no more: {ANOTHER_SINCE}, which tells the reason.")
