@@ -7,7 +7,6 @@ commands, and whatever does not need AWS, is there at once.
 import errno
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -107,30 +106,8 @@ COMMANDS = {
 }
 
 
-class _Loaded(Mapping[str, Any]):
-    """The commands by name; each is imported when it is looked up."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._known:
-            self._known[name] = COMMANDS[name].load(name)
-        return self._known[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
 class _Commands(TyperGroup):
     """Knows commands of two words beside a command that takes arguments: `audit package`."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands: Any = _Loaded()
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - Click's
         return list(COMMANDS)
@@ -141,7 +118,7 @@ class _Commands(TyperGroup):
         if ctx.resilient_parsing:  # a shell asks which there are, and may not wait for all of them
             hidden = " " in cmd_name
             return TyperCommand(cmd_name, help=COMMANDS[cmd_name].help, hidden=hidden)
-        return self.commands[cmd_name]
+        return COMMANDS[cmd_name].load(cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -154,9 +131,9 @@ class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         two_words = " ".join(args[:2])
         if len(args) > 1 and two_words in COMMANDS:
-            return two_words, self.commands[two_words], args[2:]
+            return two_words, self.get_command(ctx, two_words), args[2:]
         if ctx.resilient_parsing and args[0] in COMMANDS:
-            return args[0], self.commands[args[0]], args[1:]
+            return args[0], COMMANDS[args[0]].load(args[0]), args[1:]
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Click's

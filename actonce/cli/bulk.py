@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic
 import typer
 
 from actonce.cli import tables
-from actonce.cli.options import Decorator, Json, Yes, finite, group_options
+from actonce.cli.options import Decorator, Json, Yes, group_options
 from actonce.messages.filters import (
     E,
     Entry,
@@ -34,7 +34,7 @@ from actonce.terminal.visible import visible_whole
 from actonce.terminal.words import pluralize
 
 GROUPED_FROM = 50
-"""Up to so many entries are listed one by one; more are grouped."""
+"""Up to so many entries are listed one by one, or those of --limit; more are grouped."""
 
 MOST_GROUPS = 25
 """So many groups are shown; the others are counted."""
@@ -64,7 +64,6 @@ _RATE = Annotated[
         metavar="N",
         min=0.1,
         max=10_000,
-        callback=finite,
         help="At most N a second, to spare what your function calls.",
     ),
 ]
@@ -79,7 +78,6 @@ _LETTER = Annotated[
 _DRY_RUN = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
 ]
-_EACH = Annotated[bool, typer.Option("--each", help="Print a line for each, however many.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ class BulkOptions:
 
     Attributes:
         entry_filter: which entries to act on.
-        is_narrowed: an option was given that only --all takes.
+        is_narrowed: an option was given that chooses among the entries, or --rate.
     """
 
     entry_filter: EntryFilter
@@ -120,7 +118,6 @@ class BulkOptions:
     rate: float | None = None
     dry_run: bool = False
     yes: bool = False
-    each: bool = False
     json: bool = False
     letter: str | None = None
 
@@ -139,18 +136,16 @@ class BulkOptions:
         """
         if bool(named) == self.every:
             raise UsageError("Name an ID, as list shows it, or say --all; not both.")
-        if named and self.is_narrowed:
+        if named and (self.is_narrowed or self.dry_run):
             raise UsageError(
-                "--rate, and what narrows --all, such as --reason and --limit, go with --all only: "
-                "leave them out, or name no ID."
+                "--dry-run, --rate, and what narrows --all, such as --reason and --limit, go with "
+                "--all only: leave them out, or name no ID."
             )
-        if self.letter is not None and (self.every or self.dry_run):
-            raise UsageError(
-                "--letter names the dead letter of one ID, without --all or --dry-run."
-            )
+        if self.letter is not None and self.every:
+            raise UsageError("--letter names the dead letter of one ID, without --all.")
         if self.every and self.json and not (self.yes or self.dry_run):
             raise UsageError("--json shows nothing before it acts: say --yes, or --dry-run.")
-        return find_stack(replace(at, yes=self.yes), changes=not (self.every or self.dry_run))
+        return find_stack(replace(at, yes=self.yes), changes=not self.every)
 
 
 def bulk_options(
@@ -179,7 +174,7 @@ def bulk_options(
         options |= {"every": _ALL} | ({"rate": _RATE} if paced else {})
         options |= {"letter": _LETTER} if errors else {}
         options |= {"dry_run": _DRY_RUN, "yes": Yes}
-    options |= {"each": _EACH, "json": Json}
+    options |= {"json": Json}
 
     def options_given(
         before: str | None, limit: int | None, match: str | None, **said: Any
@@ -231,7 +226,7 @@ def print_list(kind: EntryFormat[E], listing: Listing[E], how: BulkOptions) -> N
         console.print_json(_listed(kind, listing))
     elif not entries and not listing.in_flight_elsewhere:
         console.out.print(f"There is no {kind.one}{' that matches' if how.is_narrowed else ''}.")
-    elif len(entries) > GROUPED_FROM and not how.each:
+    elif len(entries) > GROUPED_FROM and how.entry_filter.limit is None:
         console.out.print(f"{len(entries):,} {kind.several}:")
         _print_groups(entries)
     elif entries:
@@ -264,7 +259,7 @@ def act(
     listing = work.listing
     entries, held = listing.entries, listing.in_flight_elsewhere
     missing = [name for name in dict.fromkeys(named) if not any(e.is_named(name) for e in entries)]
-    if not (how.every or how.dry_run) or _is_confirmed(kind, verb, listing, how, warning):
+    if not how.every or _is_confirmed(kind, verb, listing, how, warning):
         try:
             if entries:
                 _run(verb, work, len(entries))
@@ -327,7 +322,7 @@ def _run(verb: str, work: Bulk[E], total: int) -> None:
 def _print_results(
     kind: EntryFormat[E], verb: str, how: BulkOptions, work: Bulk[E], missing: Sequence[str]
 ) -> None:
-    """Print how many ended how; with --each every entry, otherwise those that failed."""
+    """Print how many ended how, and why each of those that failed did."""
     held = work.listing.in_flight_elsewhere
     if how.json:
         told = {"action": verb, "dry_run": False, "counts": work.results_by_end, "left": work.left}
@@ -338,9 +333,8 @@ def _print_results(
         console.out.print(f"There is no {kind.one} that matches.")
     else:
         for one in work.ended:
-            if how.each or not one.happened:
-                stream = console.out if one.happened else console.err
-                stream.print(f"{visible_whole(one.entry.display_name)}: {one.text}")
+            if not one.happened:
+                console.err.print(f"{visible_whole(one.entry.display_name)}: {one.text}")
         for word, number in sorted((work.word(end), n) for end, n in work.results_by_end.items()):
             console.out.print(f"{word.capitalize()}: {number:,}")
         if work.left:

@@ -1,6 +1,5 @@
 """`actonce collect`: the records of a day, for the audit."""
 
-from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +7,6 @@ from typing import Annotated
 import typer
 
 from actonce.cli import tables
-from actonce.cli.effects_options import EffectsOptions, of_own_effects
 from actonce.cli.options import Json, stack_options
 from actonce.records.collect import STREAMS, CollectRequest, CollectResult
 from actonce.records.collect import collect as collect_streams
@@ -23,7 +21,6 @@ MAX_DAYS = 366
 
 
 @stack_options()
-@of_own_effects(shown=False)
 def collect(
     to: Annotated[
         Path, typer.Option("--to", metavar="DIR", help="The records' folder: DIR/STREAM/dt=DAY/.")
@@ -40,7 +37,6 @@ def collect(
         typer.Option(help=f"Only this one, of {', '.join(STREAMS)}; may be given several times."),
     ] = None,
     *,
-    own: EffectsOptions,
     at: TargetOptions,
     json: Json = False,
 ) -> None:
@@ -54,12 +50,9 @@ def collect(
         actonce collect --day yesterday --to records/
 
         actonce collect --from 2026-11-01 --until 2026-11-07 --to records/ --json
-
-        actonce collect --day yesterday --to records/ --effects-table gift-cards
     """
     wanted = CollectRequest(_days(day, first, last), to, streams=_streams(stream))
     stack = find_stack(at)
-    wanted = replace(wanted, effects=own.effects(stack))
     try:
         collected = collect_streams(stack, wanted)
     except (OSError, EOFError) as error:

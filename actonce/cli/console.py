@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from actonce.cli.effects_options import EffectsOptions, of_own_effects
 from actonce.cli.options import stack_options
 from actonce.console.app import app
 from actonce.console.context import Context
 from actonce.console.server import open_in_browser, serve
+from actonce.messages.effect_store import find_effect_store
 from actonce.records.audit_summary import of_demo
 from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
@@ -18,12 +18,11 @@ from actonce.terminal import output as terminal
 
 
 @stack_options(asks=True)
-@of_own_effects(shown=True)
 def console(
     port: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, max=65_535, help="Listen there  [8717, or one that is free]"
+            metavar="N", min=1024, max=65_535, help="Listen there  [8717, or one that is free]"
         ),
     ] = None,
     *,
@@ -33,7 +32,6 @@ def console(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and open nothing.")
     ] = False,
-    own: EffectsOptions,
     at: TargetOptions,
 ) -> None:
     """Look at messages, and decide, in the browser.
@@ -53,7 +51,7 @@ def console(
     context = Context(
         stack,
         Path.cwd(),
-        effect_store=own.effects(stack),
+        effect_store=find_effect_store(stack),
         read_only=read_only,
         audit=of_demo(stack),
     )

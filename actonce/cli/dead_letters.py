@@ -1,13 +1,11 @@
 """`actonce dead-letters`: messages that wait for a decision."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from actonce.cli import bulk, tables
 from actonce.cli.bulk import BulkOptions, EntryFormat, bulk_options
-from actonce.cli.effects_options import EffectsOptions, of_own_effects
 from actonce.cli.options import Json, check_id, stack_options, with_glossary
 from actonce.cli.where import print_summary
 from actonce.messages import history
@@ -21,6 +19,7 @@ from actonce.messages.dead_letters import (
     is_of_last,
     list_dead_letters,
 )
+from actonce.messages.effect_store import find_effect_store
 from actonce.messages.filters import Listing, reason_label
 from actonce.messages.states import BROKEN_OFF
 from actonce.messages.story import UnstartedScan, read_story
@@ -35,6 +34,7 @@ from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.error_names import error_label
 from actonce.terminal.errors import Failed, UsageError
+from actonce.terminal.visible import json_text
 
 app = typer.Typer(
     help="Look at what waits for a decision, and decide.\n\n"
@@ -86,14 +86,14 @@ def list_(*, how: BulkOptions, at: TargetOptions) -> None:
     """List what waits for a decision, the longest first.
 
     ActOnce posts a dead letter for a message that it cannot finish alone, and waits 14 days at most
-    for somebody to decide. More than 50 are counted by kind; --each lists them all. Nothing of an
+    for somebody to decide. More than 50 are counted by kind; --limit lists so many. Nothing of an
     execution that ended undecided waits: actonce list --status aborted. Why a message waits:
 
     Examples:
 
         actonce dead-letters list
 
-        actonce dead-letters list --reason not_performed --before 2h --each
+        actonce dead-letters list --reason not_performed --before 2h
     """
     stack = find_stack(at)
     listing = _look(stack, how)
@@ -112,24 +112,19 @@ def list_(*, how: BulkOptions, at: TargetOptions) -> None:
 
 @app.command()
 @stack_options()
-@of_own_effects(shown=True)
 def show(
     message_id: MessageId,
     *,
-    own: EffectsOptions,
     at: TargetOptions,
     json: Json = False,
 ) -> None:
     """Show one dead letter whole, and what to do.
 
-    It shows the message, and what is known of its effect, as well. The effects of a function of
-    your own are looked up where you say.
+    It shows the message, and what is known of its effect, as well.
 
-    Examples:
+    Example:
 
         actonce dead-letters show request-4711
-
-        actonce dead-letters show g-1 --effects-table gift-cards
     """
     check_id(message_id)
     stack = find_stack(at)
@@ -144,7 +139,7 @@ def show(
     if message is None and execution is not None:
         message = execution.message or None  # too large to be posted with the rest
     story = read_story(
-        stack, letter.message_id, own.effects(stack), log=False, unstarted=UnstartedScan()
+        stack, letter.message_id, find_effect_store(stack), log=False, unstarted=UnstartedScan()
     )
     summary = summarize(story, letter)
     whole = letter.as_json() | {"execution_status": status, "message": message}
@@ -160,7 +155,8 @@ def show(
             "The message was too large for the dead letter: it is the execution's input."
         )
     else:
-        console.print_json_in_lines(message)
+        for line in json_text(message, indent=2).splitlines():
+            console.out.print(line)
     print_summary(summary)
     if story.dead_letters and not is_of_last(letter, story.dead_letters):
         console.say(f"This letter waits no more: {ANOTHER_SINCE}, which tells the reason.")
@@ -262,12 +258,10 @@ def _decide(
     if decision != "retry" and not note.strip():
         raise UsageError("The note is empty: say why, for whoever reads the history.")
     stack = how.stack(at, message_id)
-    if message_id is None or how.dry_run:
-        named = [message_id] if message_id else []
-        listing = _look(stack, how, named)
-        work = BulkDecision(stack, listing, decision, note.strip(), rate=how.rate)
+    if message_id is None:
+        work = BulkDecision(stack, _look(stack, how), decision, note.strip(), rate=how.rate)
         warning = _ITS_WORD if decision == "perform" else None
-        bulk.act(_LETTERS, decision, work, how, named, warning=warning)
+        bulk.act(_LETTERS, decision, work, how, warning=warning)
         return
     answer = decide(stack, message_id, decision, note.strip(), how.letter)
     if how.json:
@@ -280,11 +274,10 @@ def _decide(
         console.out.print(answer.text)
 
 
-def _look(stack: Stack, how: BulkOptions, named: Sequence[str] = ()) -> Listing[DeadLetter]:
+def _look(stack: Stack, how: BulkOptions) -> Listing[DeadLetter]:
     queue = QueueReader(stack.sqs, stack.dead_letter_queue)
     return bulk.read(
         queue,
         _LETTERS.queue,
         lambda tell: list_dead_letters(stack, queue, how.entry_filter, tell),
-        named,
     )

@@ -2,7 +2,6 @@
 
 import time
 from collections import Counter
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from actonce.adopt.effect_check.bodies import body_from, sample_body
-from actonce.cli.effects_options import EffectsKey, EffectsTableName, EffectsTime
+from actonce.adopt.effect_check.bodies import sample_body
 from actonce.cli.embedded import Parameters
 from actonce.cli.options import Json, named_values
 from actonce.demo.outcome import Outcome
@@ -24,7 +22,6 @@ from actonce.stack.embedded_folder import Paths
 from actonce.terminal import output as console
 from actonce.terminal.error_names import error_label
 from actonce.terminal.errors import UsageError
-from actonce_pipeline.audit.reading.effects import DEFAULT_KEY, Attributes
 from actonce_pipeline.spark.java import NONE_FOUND, use_java
 
 MESSAGES = 200
@@ -75,16 +72,6 @@ def demo(
     audit: Annotated[
         bool, typer.Option("--audit/--no-audit", help="Have Spark count again, from the records.")
     ] = True,
-    effects_table: EffectsTableName = None,
-    effects_key: EffectsKey = None,
-    effects_time: EffectsTime = None,
-    body: Annotated[
-        str | None,
-        typer.Option(
-            metavar="JSON",
-            help="A body that your own effect performs, or @FILE  [events/perform.json]",
-        ),
-    ] = None,
     parameter: Parameters = None,
     json_: Json = False,
 ) -> None:
@@ -98,8 +85,9 @@ def demo(
     It starts from empty queues, tables and histories. An embedded AWS that a demo has brought up is
     thrown away for that, with what was sent to it; over any other it refuses to run.
 
-    In a project of actonce init it acts by your own function, and counts its effects in the table
-    that you, or else the stack, name, or by looking each up, which cannot tell one effect from two.
+    In a project of actonce init it acts by your own function, on bodies like events/perform.json,
+    and counts its effects in the table that the stack names, or else by looking each up, which
+    cannot tell one effect from two.
 
     Examples:
 
@@ -109,17 +97,13 @@ def demo(
 
         actonce demo --strategy lease
 
-
         actonce demo --input requests.jsonl --json
     """
     if file is not None and not file.is_file() and str(file) != "-":
         raise UsageError(f"--input {file}: there is no such file.")
     paths = Paths.default()
     parameters = named_values("--parameter", parameter) if parameter else None
-    own = _own(paths, body, file)
-    if own is not None:
-        attributes = Attributes(effects_key or DEFAULT_KEY, effects_time)
-        own = replace(own, table=effects_table, attributes=attributes)
+    own = _own(paths, file)
     if strategy.parameters:
         parameters = strategy.parameters | (parameters or {})
     default_level = Level.NONE if file else Level.SOME
@@ -151,21 +135,17 @@ def demo(
         raise typer.Exit(1)
 
 
-def _own(paths: Paths, body: str | None, file: Path | None) -> OwnEffect | None:
+def _own(paths: Paths, file: Path | None) -> OwnEffect | None:
     """What is to be known of a team's own effect; None where it is the example's.
 
     Raises:
         UsageError: nobody says what it performs.
     """
     if not paths.is_project:
-        if body is not None:
-            raise UsageError(
-                "--body is for an effect of your own; the example has requests enough."
-            )
         return None
     if file is not None:
         return OwnEffect(None)
-    sample = body_from(body) if body is not None else sample_body(paths.stack)
+    sample = sample_body(paths.stack)
     if not isinstance(sample, dict):
         raise UsageError("The body has to be an object, for a message id is put into it: --input.")
     return OwnEffect(sample)

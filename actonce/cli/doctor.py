@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -53,7 +52,7 @@ def doctor(*, at: TargetOptions, states: States = False, json: Json = False) -> 
         else:
             _show_answers(stack.display_name, answers)
         raise typer.Exit(exit_status(answers))
-    examination = examine(look(stack, datetime.now(UTC)))
+    examination = examine(look(stack))
     if json:
         console.print_json(_as_json(examination))
     else:
@@ -65,8 +64,8 @@ def doctor(*, at: TargetOptions, states: States = False, json: Json = False) -> 
 def _show(examination: Examination) -> None:
     for finding in examination.findings:
         console.out.print(f"{_TOLD[finding.hazard]}: {finding.sentence}")
-    for one in examination.not_checked:
-        console.out.print(f"NOT CHECKED ({one.check}): {one.why}.")
+    for name, why in examination.not_checked.items():
+        console.out.print(f"NOT CHECKED ({name}): {why}.")
     made = len(CHECKS) - len(examination.not_checked)
     found = len(examination.findings)
     told = f"{found} finding{'' if found == 1 else 's'}" if found else "nothing found"
@@ -83,7 +82,9 @@ def _as_json(examination: Examination) -> dict[str, object]:
             {"check": one.check, "hazard": one.hazard.value, "sentence": one.sentence}
             for one in examination.findings
         ],
-        "not_checked": [{"check": one.check, "why": one.why} for one in examination.not_checked],
+        "not_checked": [
+            {"check": name, "why": why} for name, why in examination.not_checked.items()
+        ],
         "exit_status": examination.exit_status,
     }
 

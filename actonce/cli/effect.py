@@ -13,7 +13,7 @@ from actonce.adopt.effect_check.bodies import body_from, sample_body
 from actonce.adopt.effect_check.checks import Trial
 from actonce.adopt.effect_check.finding import Finding, Settings, Status
 from actonce.adopt.effect_check.on_lambda import OnLambda
-from actonce.cli.options import Json, StackName, finite
+from actonce.cli.options import Json, StackName
 from actonce.stack.aws_errors import error_text
 from actonce.stack.embedded_folder import Paths, running
 from actonce.stack.endpoint import TargetOptions
@@ -65,7 +65,6 @@ def check(
         typer.Option(
             min=0,
             max=86_400,
-            callback=finite,
             help="StragglerMarginSeconds: how long what it called may go on.",
         ),
     ] = 0.5,

@@ -1,6 +1,5 @@
 """`actonce up`, `actonce down`, `actonce env`: the embedded AWS."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -65,7 +64,7 @@ def up(
     state, _ = lifecycle.up(paths, console.say, port=port, parameters=parameters)
     stacks = Stack.find_all(Aws(state.endpoint_url), lifecycle.STACK_NAME)
     for one in stacks:
-        for finding in examine(look(one, datetime.now(UTC))).findings:
+        for finding in examine(look(one)).findings:
             if finding.check in OF_VERSIONS:
                 console.say_warning(finding.sentence)
     told = ", ".join(one.display_name for one in stacks)

@@ -10,11 +10,9 @@ from actonce.cli import tables
 from actonce.cli.options import Json, stack_options, with_glossary
 from actonce.messages.filters import read_moment
 from actonce.messages.recent import (
-    EXECUTION_STATUSES,
     MOST_ROWS,
     MOST_STATES,
     ONLY_TROUBLE,
-    ROW_STATUSES,
     Page,
     Recent,
     is_of_trouble,
@@ -24,7 +22,6 @@ from actonce.messages.states import STATES
 from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
-from actonce.terminal.errors import UsageError
 from actonce_core.records import timestamp
 
 _ID_CHARACTERS = 40  # of an id whose execution has a hash for its name
@@ -70,16 +67,9 @@ def list_(
 
         actonce list --since 1h --status failed
 
-        actonce list --status aborted
-
-        actonce list --since 2h --json
+        actonce list --status aborted --json
     """
     wanted = None if status is None else status.upper().replace(" ", "_").replace("-", "_")
-    if wanted is not None and wanted.lower() in STATES and wanted not in EXECUTION_STATUSES:
-        raise UsageError(
-            f"{status!r} is a state, and --status takes AWS's word for it: "
-            f"{', '.join(EXECUTION_STATUSES)}, or of a row {', '.join(ROW_STATUSES)}."
-        )
     moment = read_moment(since, datetime.now(UTC)) if since is not None else None
     stack = find_stack(at)
     found = page(stack, between=(moment, None), status=wanted, limit=limit)

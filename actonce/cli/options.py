@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from types import NoneType
@@ -142,13 +141,6 @@ def _option(name: str, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
-
-
-def finite(number: float | None) -> float | None:
-    """A number: bounds let through what is none, and infinity where there is no upper one."""
-    if number is not None and not math.isfinite(number):
-        raise typer.BadParameter("it is no number that can be counted to.")
-    return number
 
 
 def named_values(option: str, texts: Sequence[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import IO, Annotated
 
 import typer
 
-from actonce.cli.options import Json, finite, stack_options
+from actonce.cli.options import Json, stack_options
 from actonce.queues.folder import opened_folder
 from actonce.queues.sending import (
     BYTE_ORDER_MARK,
@@ -58,7 +58,7 @@ def send(
     ] = False,
     rate: Annotated[
         float | None,
-        typer.Option(min=0.001, metavar="N", callback=finite, help="Messages a second, at most."),
+        typer.Option(min=0.001, max=1_000_000, metavar="N", help="Messages a second, at most."),
     ] = None,
     group: Annotated[
         str | None,

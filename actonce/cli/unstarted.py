@@ -72,7 +72,7 @@ def list_(*, how: BulkOptions, at: TargetOptions) -> None:
     """List what could not be started, the oldest first.
 
     They stay in UnstartedQueue, 14 days at most, until somebody sends them back or discards them.
-    More than 50 are counted by kind; --each lists them all. Why a delivery was not started:
+    More than 50 are counted by kind; --limit lists so many. Why a delivery was not started:
 
     Example:
 

@@ -1,9 +1,9 @@
 """`actonce where`: the story of one message."""
 
 from actonce.cli import tables
-from actonce.cli.effects_options import EffectsOptions, of_own_effects
 from actonce.cli.options import Json, MessageId, check_id, stack_options
 from actonce.messages.arguments import message_argument
+from actonce.messages.effect_store import find_effect_store
 from actonce.messages.not_found import not_found_sentences
 from actonce.messages.states import WAITING
 from actonce.messages.story import read_story
@@ -16,11 +16,9 @@ from actonce_core.records import timestamp
 
 
 @stack_options()
-@of_own_effects(shown=True)
 def where(
     message_id: MessageId,
     *,
-    own: EffectsOptions,
     at: TargetOptions,
     json: Json = False,
 ) -> None:
@@ -30,18 +28,16 @@ def where(
     lease), its effect, its dead letter and the decision, and what of it is in UnstartedQueue.
     If no part of the stack has seen the message, it tells what waits unread. Then it says how the
     message stands, what is known of its effect, and what to do now.
-    The effects of a function of your own are looked up where you say; otherwise only its execution
-    says whether it happened.
+    Effects are looked up in the table that the stack names (EffectsTableName); without one only the
+    execution says whether it happened.
 
-    Examples:
+    Example:
 
         actonce where request-4711
-
-        actonce where g-1 --effects-table gift-cards --effects-description card
     """
     check_id(message_id)
     stack = find_stack(at)
-    story = read_story(stack, message_id, own.effects(stack))
+    story = read_story(stack, message_id, find_effect_store(stack))
     if not story.is_known:
         raise Failed(" ".join(not_found_sentences(stack, story)))
     summary = summarize(story)

@@ -7,7 +7,6 @@
     queue_cache.py     reads each queue once for however many tabs; keeps what each form showed
     cache.py           asks AWS how the stack is no more often than it has to
     jobs.py            decisions, sending back and discarding, one after the other, each begun once
-    read_only.py       refuses calls of AWS that change something, where the console is read-only
     views/             one module per view
 
 The views show what `where`, `list`, `status`, `dead-letters` and `unstarted` know, by the same

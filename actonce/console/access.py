@@ -43,7 +43,6 @@ HEADERS: Final = {
 }
 """Every answer has them."""
 
-_USUAL_PORT: Final = 80
 _SAFE: Final = frozenset({"GET", "HEAD"})
 
 
@@ -59,7 +58,7 @@ class Access:
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self._app = app
         self._token = token
-        self._hosts = own_hosts(port)
+        self._hosts = [[f"{name}:{port}"] for name in ("127.0.0.1", "localhost")]
         # Cookies know no ports: two consoles would take each other's.
         self._cookie = f"actonce-console-{port}"
 
@@ -81,7 +80,7 @@ class Access:
     def _refused(self, scope: Scope) -> Response | None:
         """The refusal, or the redirect that sets the cookie; None: the application may answer."""
         headers = Headers(scope=scope)
-        if headers.getlist("host") not in [[host] for host in self._hosts]:
+        if headers.getlist("host") not in self._hosts:
             return PlainTextResponse(
                 "This is not the address of this console: open the one that it printed.\n", 421
             )
@@ -126,9 +125,3 @@ class Access:
     def _is_token(self, text: str) -> bool:
         # As bytes: compare_digest takes no text but ASCII.
         return hmac.compare_digest(text.encode("utf-8", "replace"), self._token.encode())
-
-
-def own_hosts(port: int) -> list[str]:
-    """What a browser sends as Host to a server on this machine's loopback."""
-    names = ("127.0.0.1", "localhost")
-    return [f"{name}:{port}" for name in names] + [*(names if port == _USUAL_PORT else ())]

@@ -44,18 +44,15 @@ _SHOWS: dict[str, View] = {
     "/": overview.first,
     "/waiting": overview.waiting,
     "/stack": overview.stack,
-    "/stopped": overview.stopped,
     "/dead-letters": dead_letters.VIEW.list_,
     "/dead-letters/decide": dead_letters.VIEW.confirm,
     "/unstarted": unstarted.VIEW.list_,
     "/unstarted/decide": unstarted.VIEW.confirm,
     "/unstarted/entry": unstarted.entry,
     "/messages": messages.list_,
-    "/find": messages.find,
     "/message": message.message,
     "/message/now": message.now,
     "/message/log": message.log,
-    "/message/raw": message.raw,
     "/audit": audit.audit,
     "/jobs": jobs.list_,
     "/jobs/{number}": jobs.job,
@@ -66,15 +63,14 @@ _CHANGES: dict[str, View] = {
     "/unstarted/decide": unstarted.VIEW.act,
     "/jobs/{number}/stop": jobs.stop,
 }
-_AT_HAND: Final = frozenset({jobs.list_, jobs.job, jobs.now, jobs.stop, messages.find})
+_AT_HAND: Final = frozenset({jobs.list_, jobs.job, jobs.now, jobs.stop})
 """Views that call no AWS."""
 
 
 def app(context: Context, token: str, port: int) -> ASGIApp:
     """The application, behind `Access`, which decides who may ask it.
 
-    A read-only console has no address that changes anything; and should something slip through,
-    the clients refuse the call (`read_only`).
+    A read-only console has no address that changes anything.
     """
     posts = {"/scan": overview.scan} | ({} if context.read_only else _CHANGES)
     # Not anyio's limiter, which counts a view no longer once nobody waits for it.

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from actonce.console.cache import Cache
 from actonce.console.jobs import Jobs
 from actonce.console.queue_cache import QueueCache
-from actonce.console.read_only import make_clients
 from actonce.console.templating import environment
 from actonce.messages.dead_letters import DeadLetter, list_dead_letters
 from actonce.messages.effect_store import EffectStore
 from actonce.messages.filters import EntryFilter, Listing
 from actonce.messages.newest import Newest
-from actonce.messages.recent import EndedMessages, Page, page
-from actonce.messages.states import BROKEN_OFF, REDRIVEN_FOR
+from actonce.messages.recent import EndedMessages
 from actonce.messages.unstarted import Unstarted, list_unstarted
 from actonce.operate.bulk import Bulk
 from actonce.operate.status import status
@@ -30,17 +28,14 @@ COUNTS_SECONDS: Final = 15.0
 """For which the queues' counts are kept, and whether the stack was replaced: four calls."""
 
 STATUS_SECONDS: Final = 60.0
-"""For which the stack's status and the stopped executions are kept. About a dozen calls, and three;
-and one, once, for each execution that has failed."""
+"""For which the stack's status is kept. About a dozen calls; and one, once, for each execution that
+has failed."""
 
 LONGEST_READING: Final = 600.0
 """Seconds for which a job waits for a queue to be read."""
 
 LOGS_KEPT: Final = 64
 """Messages whose deliveries, which are slow to read from the log, are kept."""
-
-MOST_STOPPED: Final = 50
-"""Executions that are looked at, of each status of a stopped one."""
 
 QueueName = Literal["dead-letters", "unstarted"]
 """A queue that the console reads, as its address calls it."""
@@ -50,6 +45,12 @@ REPLACED: Final = (
     "again."
 )
 """What to say where `Context.is_replaced`; no decision is taken then."""
+
+SERVICES: Final = (
+    *("cloudformation", "cloudwatch", "dynamodb", "lambda", "logs"),
+    *("s3", "sqs", "stepfunctions", "sts"),
+)
+"""Of all views. Clients are made before threads share them: making one is not thread-safe."""
 
 _EVERYTHING: Final = EntryFilter({})
 
@@ -61,7 +62,7 @@ class Context:
         stack: to look at.
         discarded: the folder for files of what is discarded.
         effect_store: where a team's own effects are.
-        read_only: whether changes are refused.
+        read_only: whether there are no addresses that change anything.
         audit: the folder of an audit's results that are of this stack; None: what its daily audit
             left counts.
         scan_waits: seconds for which reading a queue waits for messages that another reader holds;
@@ -74,8 +75,6 @@ class Context:
         queues: both.
         is_replaced: whether the stack was deleted or replaced since.
         counts: messages of each queue, in flight or not.
-        stopped: messages whose executions ended undecided, as far as is known: a retry continues
-            them. The first that began comes first; with a cursor, there are more.
         with_log: the stories whose deliveries were read from the log, and when, by their ids.
         templates: what pages are drawn by.
     """
@@ -91,7 +90,8 @@ class Context:
         scan_waits: float = 2.0,
         job_waits: float = 15.0,
     ) -> None:
-        make_clients(stack.aws, read_only=read_only)
+        for service in SERVICES:
+            stack.aws.client(service)
         self.stack, self.discarded, self.effect_store = stack, discarded, effect_store
         self.read_only = read_only
         self.audit = audit
@@ -113,7 +113,6 @@ class Context:
         )
         self.is_replaced = Cache(stack.is_replaced, COUNTS_SECONDS)
         self.with_log: Newest[str, tuple[datetime, Story]] = Newest(LOGS_KEPT)
-        self.stopped = Cache(self._stopped, STATUS_SECONDS)
         self.templates = environment(
             {"stack": stack, "read_only": read_only, "has_rows": self.has_rows}
         )
@@ -152,21 +151,6 @@ class Context:
     def _read_unstarted(self, tell: Callable[[int], None]) -> Listing[Unstarted]:
         with self._reader(self.stack.unstarted_queue) as queue:
             return list_unstarted(queue, message_reader(self.stack), _EVERYTHING, tell, whole=True)
-
-    def _stopped(self) -> Page:
-        if self.has_rows:
-            return Page([], None, 0)
-        since = datetime.now(UTC) - REDRIVEN_FOR
-        between = (since, None)
-        found = [
-            page(self.stack, status=status, between=between, limit=MOST_STOPPED, known=self.ended)
-            for status in BROKEN_OFF
-        ]
-        every = (message for each in found for message in each.messages)
-        undecided = (message for message in every if message.state in (*BROKEN_OFF, "ended"))
-        messages = sorted(undecided, key=lambda message: message.since)
-        more = (each.cursor for each in found if each.cursor)
-        return Page(messages, next(more, None), sum(each.looked_at for each in found))
 
     def _count(self) -> Mapping[QueueName, int]:
         sqs = self.stack.sqs

@@ -12,13 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from actonce.operate.bulk import Bulk, BulkResult
 from actonce.stack.aws_errors import error_text
-
-KEPT: Final = 100
-"""Jobs whose outcomes can be looked at; older ones are forgotten."""
 
 State = Literal["waiting", "running", "stopping", "ended"]
 """A job waits for the one before it; one that is stopping finishes what it has begun."""
@@ -102,12 +99,11 @@ class Jobs:
     ) -> None:
         self._before, self._after = before, after
         self._lock = threading.Lock()
-        self._jobs: dict[int, Job] = {}
-        self._next = 1
+        self._jobs: list[Job] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="jobs")
 
     def begun_with(self, key: str) -> Job | None:
-        """The job that was begun with this key; None: there is none, or it is forgotten."""
+        """The job that was begun with this key; None: there is none."""
         return next((job for job in self.all() if job.key == key), None)
 
     def begin(self, key: str, title: str, command: str | None, total: int, task: Bulk[Any]) -> Job:
@@ -117,12 +113,9 @@ class Jobs:
                 return known
             began, stopped = datetime.now(UTC), threading.Event()
             run = self._thread.submit(self._run, task, stopped)
-            job = Job(self._next, key, title, command, total, task, began, run, stopped)
-            self._jobs[job.number] = job
-            self._next += 1
-            over = [job for job in self._jobs.values() if job.run.done()]
-            for old in over[: max(0, len(self._jobs) - KEPT)]:
-                del self._jobs[old.number]
+            number = len(self._jobs) + 1
+            job = Job(number, key, title, command, total, task, began, run, stopped)
+            self._jobs.append(job)
         return job
 
     def is_busy(self) -> bool:
@@ -130,12 +123,12 @@ class Jobs:
         return any(job.run.running() for job in self.all())
 
     def get(self, number: int) -> Job | None:
-        """The job of that number; None: there is none, or it is forgotten."""
-        return self._jobs.get(number)
+        """The job of that number; None: there is none."""
+        return next((job for job in self._jobs if job.number == number), None)
 
     def all(self) -> list[Job]:
         """The newest first."""
-        return list(reversed(self._jobs.copy().values()))
+        return self._jobs[::-1]
 
     def stop(self, job: Job) -> None:
         """Stop it; it finishes what it has begun, and leaves the rest as it was."""

@@ -19,8 +19,8 @@ _GROUP = re.compile(r'<g id="((?:state|edge)_[^"]*)" class="([^"]*)"')
 def machine_picture(svg: str, steps: Sequence[Step]) -> Markup:
     """The picture with the path, as a `<figure>`.
 
-    Below it are the names of states and transitions of the path that the picture lacks, because the
-    execution is of another version's machine.
+    Below it are the names of states of the path that the picture lacks, because the execution is of
+    another version's machine.
 
     Args:
         svg: the picture; it is the project's own, and goes into the page as it is.
@@ -34,11 +34,6 @@ def machine_picture(svg: str, steps: Sequence[Step]) -> Markup:
     drawn = Markup(_GROUP.sub(marked, svg[svg.index("<svg") :]))  # noqa: S704 see `svg`
     entered = list(dict.fromkeys(step.state for step in steps if step.event_type == "entered"))
     unknown = [state for state in entered if f'id="state_{state}"' not in svg]
-    unknown += [
-        mark.removeprefix("edge_").replace("_", " to ", 1)
-        for mark in marks
-        if mark.startswith("edge_") and f'id="{mark}"' not in svg and not unknown
-    ]
     caption = Markup("")
     if unknown:
         caption = Markup(

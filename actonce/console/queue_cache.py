@@ -28,10 +28,6 @@ FRESH_SECONDS: Final = 10.0
 PAUSE: Final = 2
 """Times as long as a reading took, the queue is not read again."""
 
-QUICK: Final = 5.0
-"""Seconds; a queue that took longer to read is not read while a job receives of it. What a reading
-holds, the job waits for, though not for ever."""
-
 OLD: Final = timedelta(seconds=60)
 """A listing of that age is not shown as what the queue has now."""
 
@@ -129,7 +125,7 @@ class QueueCache(Generic[E]):
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="queue scan")
         self._readings = 0  # that were begun, or are to begin
-        self._due, self._took = clock(), 0.0
+        self._due = clock()
 
     def open_form(self, shown: Shown) -> str:
         """The key of a new form."""
@@ -146,8 +142,8 @@ class QueueCache(Generic[E]):
 
     def refresh(self, seconds: float) -> QueueState[E]:
         """What is known, once the queue was read, if that is due, but after `seconds` at most."""
-        may = self._took <= QUICK or not self._is_busy()
-        if may and self._clock() >= self._due:
+        # What a reading holds, a job would wait for, though not for ever.
+        if not self._is_busy() and self._clock() >= self._due:
             self.scan()
         self.wait(seconds)
         return self.state
@@ -178,8 +174,7 @@ class QueueCache(Generic[E]):
             known = {"error": error_text(error)}
         with self._lock:
             now = self._clock()
-            self._took = now - began
-            self._due = now + max(FRESH_SECONDS, PAUSE * self._took)
+            self._due = now + max(FRESH_SECONDS, PAUSE * (now - began))
             self._readings -= 1
             self.state = replace(self.state, **known, reading=0 if self._readings else None)
 

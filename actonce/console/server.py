@@ -51,7 +51,7 @@ def serve(
     Args:
         make: makes the application, given its token and its port.
         port: see `listening`.
-        ready: called with the address, token included, once it can be asked.
+        ready: called with the address, token included, for the socket listens; it returns at once.
 
     Raises:
         Failed: see `listening`.
@@ -61,9 +61,7 @@ def serve(
         number: int = listener.getsockname()[1]
         config = config_of(make(token, number))
         address = f"http://{LOOPBACK}:{number}/?{TOKEN}={token}"
-        # In a thread: a browser in the terminal returns only when the person leaves it. It may ask
-        # at once, for the socket listens.
-        threading.Thread(target=ready, args=[address], name="ready", daemon=True).start()
+        ready(address)
         try:
             uvicorn.Server(config).run(sockets=[listener])
         except KeyboardInterrupt:
@@ -104,4 +102,6 @@ def open_in_browser(address: str, folder: Path) -> None:
         f'<a href="{address}">The console</a>'
     )
     file.chmod(0o600)
-    webbrowser.open(file.as_uri())
+    # In a thread: a browser in the terminal returns only when the person leaves it.
+    opens = [file.as_uri()]
+    threading.Thread(target=webbrowser.open, args=opens, name="browser", daemon=True).start()

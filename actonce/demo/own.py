@@ -4,18 +4,17 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from actonce.demo.requests import Traffic, resent
-from actonce.messages.effect_store import DynamoDbEffects, find_effect_store
+from actonce.messages.effect_store import find_effect_store
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import DEFAULT, put_id
 from actonce.terminal.errors import Failed, UsageError
 from actonce_core.delivery import Delivery
 from actonce_core.invoked_effect import InvokedEffect
 from actonce_core.message import Message, MessageReader
-from actonce_pipeline.audit.reading.effects import Attributes
 
 _LOOKS_AT_ONCE = 8
 
@@ -26,21 +25,11 @@ class OwnEffect:
 
     Attributes:
         body: of a message that it performs; None if a file is sent.
-        table: where its effects are, instead of the stack's own table.
-        attributes: of that table.
         message_id_from: where the stack reads the ids.
     """
 
     body: Any
-    table: str | None = None
-    attributes: Attributes = field(default_factory=Attributes)
     message_id_from: str = DEFAULT
-
-    def effects(self, stack: Stack) -> DynamoDbEffects | None:
-        """The table's effects; None if no table is named, so that they are looked up one by one."""
-        if self.table is None:
-            return find_effect_store(stack)
-        return DynamoDbEffects(stack.dynamodb, self.table, self.attributes)
 
     def check(self, reader: MessageReader) -> None:
         """Check that the stack reads the ids that `generate` makes.
@@ -63,18 +52,17 @@ class OwnEffect:
         return resent(ids, [put_id(self.body, self.message_id_from, one) for one in ids], chance)
 
 
-def count_effects(stack: Stack, own: OwnEffect, message_ids: Iterable[str]) -> Counter[str]:
+def count_effects(stack: Stack, message_ids: Iterable[str]) -> Counter[str]:
     """Count the effects of these messages, by message id.
 
     Args:
         stack: that performed them.
-        own: the effect.
         message_ids: of all messages that were sent.
 
     Raises:
         Failed: they cannot be counted.
     """
-    if (table := own.effects(stack)) is not None:
+    if (table := find_effect_store(stack)) is not None:
         # It may also have effects that others asked for.
         sent = set(message_ids)
         effects = (effect for effect in table.every() if effect is not None)
@@ -88,7 +76,7 @@ def count_effects(stack: Stack, own: OwnEffect, message_ids: Iterable[str]) -> C
         except Exception as error:
             raise Failed(
                 f"The effect of {message_id!r} could not be looked up ({error}), so nothing can "
-                "be counted: name its table with --effects-table."
+                "be counted: name its table (EffectsTableName)."
             ) from error
 
     with ThreadPoolExecutor(_LOOKS_AT_ONCE, thread_name_prefix="find") as threads:

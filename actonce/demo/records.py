@@ -56,7 +56,7 @@ def read(stack: Stack, own: OwnEffect | None = None, message_ids: Iterable[str] 
     books = _books(stack) if own is None else {}
     effects = Counter(message_id for book in books.values() for message_id in book)
     if own is not None:
-        effects = count_effects(stack, own, message_ids)
+        effects = count_effects(stack, message_ids)
     if stack.ledger_table is None:
         executions = _executions(stack)
         resolved = _resolved(stack, executions, effects)

@@ -16,6 +16,7 @@ from typing import Any
 
 from actonce.demo.outcome import Outcome
 from actonce.demo.own import OwnEffect
+from actonce.messages.effect_store import find_effect_store
 from actonce.records.collect import STREAMS, CollectRequest, collect
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -69,7 +70,7 @@ def count_again(
         Failed: the records could not be collected or judged.
     """
     say("Collecting the records")
-    effects = None if own is None else own.effects(stack)
+    effects = None if own is None else find_effect_store(stack)
     by_word = own is not None and (effects is None or effects.attributes.time is None)
     now = datetime.now(UTC)
     since = _first_sent(records)
@@ -78,7 +79,6 @@ def count_again(
         days=days,
         root=records,
         streams=frozenset(STREAMS) - ({"effects"} if by_word else set()),
-        effects=effects,
     )
     collected = collect(stack, wanted)
     if collected.missing:

@@ -6,7 +6,6 @@ ever counts as in order.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TypeVar
 
 from actonce.messages.effect_store import OwnEffect
@@ -74,7 +73,7 @@ class Function:
         deployed_since: in what a published version differs from what is deployed now, by AWS's
             names.
         not_retained: the policies by which the stack that has a published version would delete it
-            when the next one is published; None: no stack of CloudFormation here has it.
+            when the next one is published; empty also if no stack of CloudFormation here has it.
     """
 
     arn: str
@@ -83,7 +82,7 @@ class Function:
     variables: Mapping[str, str] | Unreadable | None = None
     durable: int | None = None
     deployed_since: tuple[str, ...] | Unreadable = ()
-    not_retained: tuple[str, ...] | Unreadable | None = ()
+    not_retained: tuple[str, ...] | Unreadable = ()
 
     @property
     def is_version(self) -> bool:
@@ -158,7 +157,7 @@ class Effects:
     """The effects table that the stack names.
 
     Attributes:
-        key, time, description: the attributes that EffectsAttributes names; no time: None.
+        key, time: the attributes that EffectsAttributes names; no time: None.
         keys: the attributes of the table's key.
         not_asked: why it cannot be asked for one message, a sentence; empty: it can be.
         sample: some items of it, or all; None for one without the message's id.
@@ -168,24 +167,10 @@ class Effects:
     name: str
     key: str
     time: str | None
-    description: tuple[str, ...]
     keys: tuple[str, ...]
     not_asked: str | Unreadable = ""
     sample: tuple[OwnEffect | None, ...] | Unreadable = ()
     recovers: bool | Unreadable | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Alarms:
-    """Who hears of alarms.
-
-    Attributes:
-        confirmed: subscriptions of the topic.
-        pending: those that nobody has confirmed.
-    """
-
-    confirmed: int
-    pending: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +189,7 @@ class Facts:
         decides: every mapping of DeadLetterQueue; there should be none.
         effects: None if the stack names no table of its effects.
         pause: None if it is not paused.
+        subscriptions: of the topic of the alarms, those that are confirmed.
         options: see `Stack.options`.
         is_embedded: whether it is on the embedded AWS, whose own queue and starter are in a hurry.
     """
@@ -221,8 +207,7 @@ class Facts:
     decides: tuple[Feed, ...] | Unreadable
     effects: Effects | Missing | Unreadable | None
     pause: Pause | Unreadable | None
-    alarms: Alarms | Unreadable
-    now: datetime
+    subscriptions: int | Unreadable
     options: str = ""
     is_embedded: bool = False
 

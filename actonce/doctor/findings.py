@@ -1,22 +1,17 @@
 """Doctor's checks: each is a function of the facts, and yields sentences that say what to do."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
 from actonce.doctor.facts import CannotCheck, Facts, Function, Queue, existing, readable
-from actonce_core.first_attempt import MOST_ATTEMPTS
 
 _DAY = 24 * 60 * 60
 _KEPT_LONGEST = 14 * _DAY
 _BATCHES_IN_SIX = 6
-_LEAST_RECEIVES = 5
 _CALM_RECEIVES = 100
-_ALWAYS_REMEMBERED_DAYS = 25
-_LONG_PAUSE = timedelta(days=3)
 
 
 class Hazard(StrEnum):
@@ -44,23 +39,15 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class NotChecked:
-    """A check that doctor could not make, and why."""
-
-    check: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Examination:
-    """A stack's findings, the worst first, and what could not be checked.
+    """A stack's findings, the worst first, and why a check could not be made, by its name.
 
     `start_executions`: see `Facts`.
     """
 
     stack: str
     findings: tuple[Finding, ...]
-    not_checked: tuple[NotChecked, ...]
+    not_checked: Mapping[str, str]
     start_executions: str
 
     @property
@@ -87,15 +74,15 @@ _advice = partial(_Found, Hazard.NONE)
 def examine(facts: Facts) -> Examination:
     """Make every check."""
     findings: list[Finding] = []
-    not_checked: list[NotChecked] = []
+    not_checked = {}
     for name, check in CHECKS.items():
         try:
             for hazard, sentence in check(facts):
                 findings.append(Finding(name, hazard, sentence))
         except CannotCheck as cannot:
-            not_checked.append(NotChecked(name, str(cannot)))
+            not_checked[name] = str(cannot)
     findings.sort(key=lambda one: list(Hazard).index(one.hazard))
-    return Examination(facts.stack, tuple(findings), tuple(not_checked), facts.start_executions)
+    return Examination(facts.stack, tuple(findings), not_checked, facts.start_executions)
 
 
 def effect_time_out(facts: Facts) -> Findings:
@@ -142,14 +129,7 @@ def effect_version(facts: Facts) -> Findings:
 def earlier_versions(facts: Facts) -> Findings:
     """The version that open executions name outlives the next deployment."""
     for one in _called(facts):
-        policies = readable(one.not_retained)
-        if policies is None:
-            yield _advice(
-                f"No stack of CloudFormation here has {one.name}, so it is not known whether the "
-                "next deployment deletes it, which open executions name. See that what publishes "
-                "versions keeps the earlier ones."
-            )
-        elif policies:
+        if policies := readable(one.not_retained):
             yield _stops(
                 f"The next deployment that publishes a version deletes {one.name}, and executions "
                 f"that are open by then cannot go on. Set {' and '.join(policies)} of its "
@@ -159,7 +139,7 @@ def earlier_versions(facts: Facts) -> Findings:
 
 
 def _called(facts: Facts) -> list[Function]:
-    """The functions that executions call, each once; `functions` tells if find is unreadable."""
+    """The functions that executions call, each once."""
     named = (facts.find, existing(facts.effect))
     return list({one.arn: one for one in named if isinstance(one, Function)}.values())
 
@@ -179,15 +159,6 @@ def consumer_time_out(facts: Facts) -> Findings:
         yield _twice(
             f"{consumer.name} may run {consumer.timeout} s, and {others} as "
             f"if it ended after {told}. Deploy the stack again: somebody changed the function."
-        )
-
-
-def looking_up(facts: Facts) -> Findings:
-    """Unknown outcomes can be looked up."""
-    if facts.effect is not None and facts.find is None:
-        yield _advice(
-            "No function looks up what was done, so every unknown outcome waits for a person. Have "
-            "one answer `find`, and name it with FindFunctionArn."
         )
 
 
@@ -228,28 +199,14 @@ def effects_items(facts: Facts) -> Findings:
     """The effects have the attributes that the stack names."""
     table = existing(facts.effects)
     items = () if table is None else readable(table.sample)
-    if table is None or not items:
-        return
-    no_item = f"No item in a sample of {len(items)} from {table.name} has"
-    of_messages = [one for one in items if one is not None]
-    shown = {name for one in of_messages for name in one.description}
-    if not of_messages:
-        yield _advice(
-            f"{no_item} {table.key}, so nobody knows of which message an effect is. If these are "
-            "effects, name the attribute that has the message's id first in EffectsAttributes."
+    if table is not None and items and not any(one and (one.at or not table.time) for one in items):
+        time = table.time and (
+            f" and {table.time} as ISO 8601 with its zone, or as seconds or milliseconds since 1970"
         )
-    elif table.time and not any(one.at for one in of_messages):
-        what = table.time
-        if any(one.has_time for one in of_messages):
-            what += " as ISO 8601 with its zone, or as seconds or milliseconds since 1970"
         yield _advice(
-            f"{no_item} {what}, so none counts as an effect. If these are effects, name the "
-            "attribute that says when second in EffectsAttributes."
-        )
-    elif lacking := [name for name in table.description if name not in shown]:
-        yield _advice(
-            f"{no_item} {' or '.join(lacking)}, by which EffectsAttributes has an effect "
-            "described. Name what the effects have."
+            f"No item in a sample of {len(items)} from {table.name} has {table.key}{time or ''}, "
+            "so none counts as an effect. If these are effects, have EffectsAttributes name the "
+            "attribute that has the message's id, then the one that says when."
         )
 
 
@@ -265,21 +222,12 @@ def effects_export(facts: Facts) -> Findings:
 
 
 def functions(facts: Facts) -> Findings:
-    """The functions that the stack calls exist, in this Region."""
-    region = facts.region
+    """The functions that the stack calls exist."""
     for parameter, fact in (("EffectFunctionArn", facts.effect), ("FindFunctionArn", facts.find)):
-        arn = facts.parameters.get(parameter, "")
-        if fact is None:
-            continue
-        if arn and arn.split(":")[3] != region:
+        if fact is not None and existing(fact) is None:
             yield _stops(
-                f"{parameter} is of the Region {arn.split(':')[3]}, and the stack is in {region}: "
-                "it cannot be called. Name a function of this Region."
-            )
-        elif existing(fact) is None:
-            yield _stops(
-                f"The function of {parameter} is not there, so every message becomes a dead "
-                "letter. Deploy it, or name another."
+                f"The function of {parameter} is not there, in {facts.region}, so every message "
+                "becomes a dead letter. Deploy it, or name another."
             )
     if existing(facts.starter) is None:
         yield _stops(
@@ -320,32 +268,30 @@ def queue(facts: Facts) -> Findings:
             "dropped when the queue's retention is over. Set QueueType to what the queue is."
         )
     key, given = requests.key, facts.parameters.get("KmsKeyArn", "")
-    is_alias = "alias/" in key
-    if key and not is_alias and key not in (given, given.rpartition("/")[2]):
-        yield _stops(
-            f"{requests.name} is encrypted with {key}, which the stack's roles may not use: "
-            "nothing can be taken. Give the key as KmsKeyArn."
+    if key not in ("", "alias/aws/sqs", given, given.rpartition("/")[2]):
+        yield _Found(
+            Hazard.NONE if "alias/" in key else Hazard.STOPS,
+            f"{requests.name} is encrypted with {key}, and KmsKeyArn is {given or 'not set'}: if "
+            "that is another key, the stack's roles may not use it, and nothing can be taken. Give "
+            "the key's ARN as KmsKeyArn.",
         )
     starter = existing(facts.starter)
     is_hurried = facts.is_embedded and not facts.parameters.get("RequestsQueueName")
-    if starter is not None and not is_hurried:
-        seconds = facts.seconds_of(starter)
-        enough, visibility = _BATCHES_IN_SIX * seconds, requests.visibility
-        if visibility < seconds:
-            yield _stops(
-                f"{requests.name} has a visibility timeout of {visibility} s, less than the "
-                f"time-out of what it feeds ({seconds} s): AWS refuses to deploy such an event "
-                f"source mapping. Set it to {enough} s or more."
-            )
-        elif visibility < enough:
-            yield _advice(
-                f"{requests.name} has a visibility timeout of {visibility} s, less than six "
-                f"times the time-out of what it feeds ({seconds} s): messages come again while "
-                f"they are at work. Set it to {enough} s or more."
-            )
-    if is_alias and key not in ("alias/aws/sqs", given):
-        raise CannotCheck(
-            f"{requests.name} is encrypted with {key}: see that it is KmsKeyArn's key"
+    if starter is None or is_hurried:
+        return
+    seconds, visibility = facts.seconds_of(starter), requests.visibility
+    enough = _BATCHES_IN_SIX * seconds
+    if visibility < seconds:
+        yield _stops(
+            f"{requests.name} has a visibility timeout of {visibility} s, less than the time-out "
+            f"of what it feeds ({seconds} s): AWS refuses to deploy such an event source mapping. "
+            f"Set it to {enough} s or more."
+        )
+    elif visibility < enough:
+        yield _advice(
+            f"{requests.name} has a visibility timeout of {visibility} s, less than six times the "
+            f"time-out of what it feeds ({seconds} s): messages come again while they are at work. "
+            f"Set it to {enough} s or more."
         )
 
 
@@ -355,12 +301,10 @@ def redrive(facts: Facts) -> Findings:
     if requests is None:
         return
     if requests.retention < _KEPT_LONGEST:
-        hours = requests.retention / 3600
-        kept = f"{hours / 24:.3g} days" if hours >= 24 else f"{hours:.3g} hours"
         yield _Found(
             Hazard.LOST if requests.retention < _DAY else Hazard.NONE,
-            f"{requests.name} drops what was not taken within {kept}. Set its retention "
-            "to 14 days, so that an outage or a pause has time.",
+            f"{requests.name} drops what was not taken within {requests.retention / _DAY:.2g} "
+            "days. Set its retention to 14 days, so that an outage or a pause has time.",
         )
     if not requests.dead_letter_target:
         yield _advice(
@@ -369,18 +313,15 @@ def redrive(facts: Facts) -> Findings:
         )
         return
     target = requests.dead_letter_target.rpartition(":")[2]
-    unstarted = existing(facts.unstarted)
-    is_ours = unstarted is not None and unstarted.arn == requests.dead_letter_target
-    least = MOST_ATTEMPTS if facts.start_executions == "on-trouble" else _LEAST_RECEIVES
     if requests.max_receive_count < _CALM_RECEIVES:
-        yield _Found(
-            Hazard.LOST if requests.max_receive_count < least else Hazard.NONE,
+        yield _lost(
             f"{requests.name} moves a message to {target} when it was received "
             f"{requests.max_receive_count} times: throttling or an outage does that, and it ends "
             "where it was never acted on. Set maxReceiveCount to 1000: what cannot be started is "
-            "handed on by itself.",
+            "handed on by itself."
         )
-    if not is_ours:
+    unstarted = existing(facts.unstarted)
+    if unstarted is None or unstarted.arn != requests.dead_letter_target:
         yield _advice(
             f"{requests.name} moves what was received too often to {target}, where actonce "
             "unstarted and actonce where do not look. Have an alarm on it."
@@ -399,16 +340,11 @@ def feeding(facts: Facts) -> Findings:
                 "without ActOnce. Remove its event source mapping."
             )
     for one in ours:
-        if not one.reports_failures:
+        if one.filters or not one.reports_failures:
             yield _lost(
-                f"The event source mapping of {one.name} does not report failed deliveries one "
-                "by one, so those of a batch are acknowledged with the others. Deploy the stack "
-                "again, or set ReportBatchItemFailures."
-            )
-        if one.filters:
-            yield _lost(
-                f"The event source mapping of {one.name} has filter criteria: what they do not "
-                "match is deleted from the requests queue, and nobody is told. Remove them."
+                f"The event source mapping of {one.name} has filter criteria, or lacks "
+                "ReportBatchItemFailures: deliveries that were not acted on are deleted. Deploy "
+                "the stack again: somebody changed the mapping."
             )
     if not any(one.takes for one in ours) and readable(facts.pause) is None:
         yield _stops(
@@ -419,22 +355,13 @@ def feeding(facts: Facts) -> Findings:
 
 
 def pausing(facts: Facts) -> Findings:
-    """A pause ends before the queue drops messages."""
+    """The stack is not paused."""
     pause = readable(facts.pause)
-    if pause is None:
-        return
-    requests = existing(facts.requests)
-    try:
-        began = datetime.fromisoformat(pause.since)
-        began = began if began.tzinfo else began.replace(tzinfo=UTC)
-    except ValueError:
-        began = facts.now
-    drops = began + timedelta(seconds=_KEPT_LONGEST if requests is None else requests.retention)
-    yield _Found(
-        Hazard.LOST if drops - facts.now < _LONG_PAUSE else Hazard.NONE,
-        f"The stack is paused since {pause.since} by {pause.by}, and from {drops:%Y-%m-%d} on SQS "
-        f"drops what was sent when it began. To go on: actonce resume{facts.options}",
-    )
+    if pause is not None:
+        yield _advice(
+            f"The stack is paused since {pause.since} by {pause.by}, and SQS drops what has waited "
+            f"for its queue's retention, 14 days at most. To go on: actonce resume{facts.options}"
+        )
 
 
 def deciding(facts: Facts) -> Findings:
@@ -457,44 +384,20 @@ def handing_on(facts: Facts) -> Findings:
 
 def _waits(name: str, queue: Queue | None, seconds: int) -> Findings:
     """The queue keeps its messages for so many seconds, and moves none away."""
-    if queue is None:
+    if queue is None or queue.retention < seconds or queue.dead_letter_target:
         yield _lost(
-            f"{name} is not there, so what a person has to see cannot wait in it. Deploy the stack "
-            "again."
+            f"{name} is not as the stack deploys it: what a person has to see waits in it for "
+            f"{seconds / _DAY:.3g} days, and looking counts as receiving, so it may have no "
+            "redrive policy. Deploy the stack again: somebody deleted or changed the queue."
         )
-        return
-    if queue.retention < seconds:
-        yield _lost(
-            f"{name} drops what waits in it after {queue.retention / _DAY:.3g} days, and not after "
-            f"{seconds / _DAY:.3g}. Deploy the stack again: somebody changed the queue."
-        )
-    if queue.dead_letter_target:
-        yield _lost(
-            f"{name} has a redrive policy, and looking at a message counts as receiving it, so it "
-            "moves away, and nobody sees it here. Remove the policy."
-        )
-
-
-def remembering(facts: Facts) -> Findings:
-    """Step Functions remembers names for as long as the stack assumes."""
-    days = facts.number("NamesRememberedDays")
-    if facts.starts_executions and days > _ALWAYS_REMEMBERED_DAYS:
-        raise CannotCheck(
-            f"NamesRememberedDays is {days}, which is right only where the account keeps execution "
-            "histories for 90 days and not 30, and AWS has no call that tells; ask its support, or "
-            f"set it to {_ALWAYS_REMEMBERED_DAYS}"
-        )
-    yield from ()
 
 
 def telling(facts: Facts) -> Findings:
     """Somebody hears of alarms."""
-    alarms = readable(facts.alarms)
-    if not alarms.confirmed:
-        pending = f" ({alarms.pending} not confirmed yet)" if alarms.pending else ""
+    if not readable(facts.subscriptions):
         yield _advice(
-            f"Nobody is told of alarms: the topic has no subscription{pending}. Set AlarmEmail and "
-            "confirm it, or subscribe to AlarmTopicArn."
+            "Nobody is told of alarms: the topic has no subscription that is confirmed. Set "
+            "AlarmEmail and confirm it, or subscribe to AlarmTopicArn."
         )
 
 
@@ -511,8 +414,6 @@ CHECKS: dict[str, Callable[[Facts], Findings]] = {
     "unstarted": handing_on,
     "functions": functions,
     "concurrency": concurrency,
-    "remembering": remembering,
-    "looking-up": looking_up,
     "effects": effects,
     "effects-items": effects_items,
     "effects-export": effects_export,

@@ -3,12 +3,11 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.doctor.facts import Alarms, Effects, Facts, Feed, Function, Missing, Queue, Unreadable
+from actonce.doctor.facts import Effects, Facts, Feed, Function, Missing, Queue, Unreadable
 from actonce.messages.effect_store import DynamoDbEffects, find_effect_store
 from actonce.queues.depth import find_pause
 from actonce.stack.aws_errors import is_missing
@@ -22,13 +21,8 @@ T = TypeVar("T")
 _SAMPLE = 100
 
 
-def look(stack: Stack, now: datetime) -> Facts:
-    """Read everything that doctor judges.
-
-    Args:
-        stack: as it was found, with its outputs.
-        now: the time.
-    """
+def look(stack: Stack) -> Facts:
+    """Read everything that doctor judges of a stack, as it was found, with its outputs."""
     given = parameters(stack)
     effect, find = stack.outputs.get("EffectFunctionArn"), stack.find_function
     requests = _or_missing(lambda: _queue(stack, stack.requests_queue))
@@ -48,8 +42,7 @@ def look(stack: Stack, now: datetime) -> Facts:
         decides=_feeds(stack, dead_letters),
         effects=_or_missing(lambda: _effects(stack, effects)) if effects else None,
         pause=_or_unreadable(lambda: find_pause(stack.sqs, stack.requests_queue)),
-        alarms=_or_unreadable(lambda: _alarms(stack)),
-        now=now,
+        subscriptions=_or_unreadable(lambda: _subscriptions(stack)),
         options=stack.options,
         is_embedded=stack.aws.endpoint_url is not None,
     )
@@ -114,14 +107,14 @@ _CONFIGURED = (
 """What a deployment changes of a function, in GetFunctionConfiguration's answer."""
 
 
-def _not_retained(aws: Aws, version: str) -> tuple[str, ...] | Unreadable | None:
-    """Which policies of a version do not retain it; None if no stack has it."""
+def _not_retained(aws: Aws, version: str) -> tuple[str, ...] | Unreadable:
+    """Which policies of a version do not retain it; empty if no stack has it."""
     cloudformation = aws.client("cloudformation")
     try:
         found = cloudformation.describe_stack_resources(PhysicalResourceId=version)
     except ClientError as error:
         if "does not exist" in str(error):  # a ValidationError, as other faults are
-            return None
+            return ()
         raise
     name = found["StackResources"][0]["StackId"]  # that call lists a stack's first hundred only
     logical_ids = {one: key for key, one in resources_of(aws, name, _VERSIONS).items()}
@@ -185,7 +178,6 @@ def _effects(stack: Stack, table: DynamoDbEffects) -> Effects:
         name,
         named.key,
         named.time,
-        named.description,
         tuple(one["AttributeName"] for one in described["KeySchema"]),
         _or_unreadable(lambda: _not_asked(table)),
         _or_unreadable(lambda: tuple(table.some(_SAMPLE))),
@@ -203,17 +195,14 @@ def _not_asked(table: DynamoDbEffects) -> str:
 
 def _recovers(stack: Stack, table: str) -> bool:
     backups = stack.dynamodb.describe_continuous_backups(TableName=table)
-    told = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
-    return told.get("PointInTimeRecoveryStatus") == "ENABLED"
+    recovery = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    return recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
 
 
-def _alarms(stack: Stack) -> Alarms:
-    topic = stack.outputs["AlarmTopicArn"]
+def _subscriptions(stack: Stack) -> int:
     pages = stack.aws.client("sns").get_paginator("list_subscriptions_by_topic")
-    arns = [
-        one["SubscriptionArn"]
-        for page in pages.paginate(TopicArn=topic)
+    return sum(
+        one["SubscriptionArn"].startswith("arn:")  # and not PendingConfirmation
+        for page in pages.paginate(TopicArn=stack.outputs["AlarmTopicArn"])
         for one in page["Subscriptions"]
-    ]
-    confirmed = sum(arn.startswith("arn:") for arn in arns)
-    return Alarms(confirmed, len(arns) - confirmed)
+    )

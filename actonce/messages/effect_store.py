@@ -1,27 +1,23 @@
-"""The effects, from where they are kept: a table of DynamoDB, or JSON Lines.
+"""The effects, from the table of DynamoDB that the stack's outputs name (EffectsTableName).
 
-The stack's outputs name the table, if its parameters do (EffectsTableName); options name another
-place. Otherwise the stack knows of effects only what its executions, or rows, say. A table or a
-file is a second witness: `where` shows both, and `collect` makes the `effects` stream of it.
+Without one the stack knows of effects only what its executions, or rows, say. The table is a second
+witness: `where` shows both, and `collect` makes the `effects` stream of it.
 
 Invariant: only the attributes that were named are read into a record; others may be personal.
 """
 
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed, UsageError
+from actonce.terminal.errors import Failed
 from actonce_core.records import timestamp
 from actonce_pipeline.audit.reading.effects import (
     DEFAULT_KEY,
@@ -35,8 +31,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 _LONGEST_KEY_BYTES = 2048
-_NO_TABLE = ("ResourceNotFoundException", "ValidationException")
-"""DynamoDB's errors for a name that no table has, or can have."""
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 
 Item = Mapping[str, Any]
@@ -113,7 +107,11 @@ class DynamoDbEffects(EffectStore):
     """
 
     def __init__(
-        self, dynamodb: "DynamoDBClient", name: str, attributes: Attributes, location: str = ""
+        self,
+        dynamodb: "DynamoDBClient",
+        name: str,
+        attributes: Attributes,
+        location: str = "",
     ) -> None:
         super().__init__(location or f"the table {name}", attributes)
         self._dynamodb = dynamodb
@@ -179,12 +177,7 @@ class DynamoDbEffects(EffectStore):
         return self._known
 
     def _described(self) -> _Shape:
-        try:
-            table = self._dynamodb.describe_table(TableName=self._name)["Table"]
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in _NO_TABLE:
-                raise
-            raise Failed(f"There is no table {self._name!r} here.") from error
+        table = self._dynamodb.describe_table(TableName=self._name)["Table"]
         types = {
             attribute["AttributeName"]: str(attribute["AttributeType"])
             for attribute in table["AttributeDefinitions"]
@@ -231,45 +224,6 @@ def find_effect_store(stack: Stack) -> DynamoDbEffects | None:
         return None
     attributes = Attributes.of_output(stack.effects_attributes or DEFAULT_KEY)
     return DynamoDbEffects(stack.dynamodb, stack.effects_table, attributes, "the effects table")
-
-
-class FileEffects(EffectStore):
-    """JSON Lines that a team brings, gzip or not.
-
-    Args:
-        file: its path.
-        attributes: which names of a line tell what.
-    """
-
-    def __init__(self, file: Path, attributes: Attributes) -> None:
-        if not file.is_file():
-            raise UsageError(f"--effects-file {file}: there is no such file.")
-        super().__init__(str(file), attributes)
-        self._file = file
-
-    def every(self) -> Iterator[OwnEffect | None]:
-        """See `EffectStore`."""
-        attributes = self.attributes
-        for number, line in enumerate(self._lines(), 1):
-            if not line.strip():
-                continue
-            try:
-                read = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise Failed(f"{self.location}, line {number}, is no JSON: {error}.") from error
-            if not isinstance(read, dict):
-                raise Failed(f"{self.location}, line {number}, is no object: {{…}} on each line.")
-            effect_id = read.get(attributes.own_id)
-            yield _read(read, attributes, None if effect_id is None else _text(effect_id))
-
-    def _lines(self) -> Iterator[bytes]:
-        with self._file.open("rb") as opened:
-            is_gzip = opened.read(2) == b"\x1f\x8b"
-        try:
-            with gzip.open(self._file) if is_gzip else self._file.open("rb") as source:
-                yield from source
-        except (OSError, EOFError, zlib.error) as error:
-            raise Failed(f"{self.location} cannot be read: {error}.") from error
 
 
 def _read(values: Item, attributes: Attributes, effect_id: str | None) -> OwnEffect | None:

@@ -310,7 +310,7 @@ class _Run:
         if source.attributes.time is None:
             raise Failed(
                 f"nothing says when those in {source.location} happened: name the attribute that "
-                "does (EffectsAttributes, --effects-time)"
+                "does (EffectsAttributes)"
             )
         left_out: Counter[str] = Counter()
         self._keep(streams, list(self.result.lines), self._effects_of(source, left_out))
@@ -323,8 +323,8 @@ class _Run:
         source = self.request.effects or find_effect_store(self.stack)
         if source is None:
             raise Failed(
-                "this stack names no table of effects (EffectsTableName): say where they are "
-                "(--effects-table, --effects-file), or have the audit take its executions' word "
+                "this stack names no table of effects (EffectsTableName): name it, put a file of "
+                "them into effects/dt=DAY/, or have the audit take its executions' word "
                 "(--effects-by executions)"
             )
         return source
@@ -348,7 +348,7 @@ class _Run:
             # An empty file would make every message a lost one.
             raise Failed(
                 f"all {number} in {source.location} {min(left_out)}: name the attributes that they "
-                "have (EffectsAttributes, --effects-key, --effects-time)"
+                "have (EffectsAttributes)"
             )
 
 

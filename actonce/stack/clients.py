@@ -122,21 +122,19 @@ class Aws:
             UsageError: no Region is set.
             Failed: no such profile, or AWS cannot be reached.
         """
-        from actonce.stack import sessions  # noqa: PLC0415 - with boto3, which no --help needs
+        import boto3  # noqa: PLC0415 - most of a command's time, and no --help needs it
+        from botocore.config import Config  # noqa: PLC0415 - likewise
 
         try:
+            make: Any = boto3.client
+            more = {"region_name": self.region}
             if self.endpoint_url is not None:
-                return sessions.make_client(
-                    service,
-                    sessions.without_profile(),
-                    config,
-                    endpoint_url=self.endpoint_url,
-                    region_name=EMBEDDED_REGION,
-                    aws_access_key_id=EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
-                    aws_secret_access_key=EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-                )
-            session = None if self.profile is None else sessions.of_profile(self.profile)
-            return sessions.make_client(service, session, config, region_name=self.region)
+                make = _session(None).client
+                more = {"endpoint_url": self.endpoint_url, "region_name": EMBEDDED_REGION}
+                more |= {name.lower(): value for name, value in EMBEDDED_CREDENTIALS.items()}
+            elif self.profile is not None:
+                make = _session(self.profile).client
+            return make(service, config=Config(**config), **more)
         except NoRegionError as error:
             raise UsageError(_NO_REGION) from error
         except ProfileNotFound as error:
@@ -180,6 +178,18 @@ class Aws:
         if told is None:
             raise Failed("AWS does not say what time it is: something in between took it away.")
         return parsedate_to_datetime(told)
+
+
+@functools.cache
+def _session(profile: str | None) -> Any:
+    """With that profile's credentials; None: with no profile's, also if AWS_PROFILE is missing."""
+    import boto3  # noqa: PLC0415 - as above
+    import botocore.session  # noqa: PLC0415 - likewise
+
+    if profile is not None:
+        return boto3.Session(profile_name=profile)
+    nothing = {"profile": (None, None, None, None)}
+    return boto3.Session(botocore_session=botocore.session.Session(session_vars=nothing))
 
 
 T = TypeVar("T")

@@ -68,20 +68,13 @@ def version_mismatch(stack_name: str, stack: str | None, mine: str) -> str | Non
         stack: the stack's output; None if the stack is older than that output.
         mine: this command line's.
     """
-    name, its, own = repr(stack_name), numbers(stack or ""), numbers(mine)
+    its, own = numbers(stack or ""), numbers(mine)
     if stack == mine or (its and own and its[:2] == own[:2]):
         return None
-    if stack is None:
-        return (
-            f"The stack {name} does not say its version, so it is older than this actonce {mine}: "
-            "deploy it anew, or expect that not everything is found."
-        )
-    if its is None or own is None:
-        return f"The stack {name} says that its version is {stack!r}, and this is actonce {mine}."
-    age, first = ("older", "deploy it anew, or ") if its < own else ("newer", "")
+    age = ", older than" if not stack or (its and own and its < own) else ", and"
     return (
-        f"The stack {name} is of version {stack}, {age} than this actonce {mine}: {first}install "
-        f"ActOnce {its[0]}.{its[1]} from a clone"
+        f"The stack {stack_name!r} is of version {stack or 'unknown'}{age} this actonce {mine}: "
+        "deploy it anew, or install its version from a clone; until then not everything is found."
     )
 
 

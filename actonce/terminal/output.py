@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.highlighter import JSONHighlighter
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.text import Text
@@ -92,13 +91,6 @@ def print_json(value: Any) -> None:
     """Print one JSON object for machines, on one line, at once."""
     sys.stdout.write(json_text(value) + "\n")
     sys.stdout.flush()
-
-
-def print_json_in_lines(value: Any) -> None:
-    """Print JSON for a person."""
-    text = Text(json_text(value, indent=2))
-    JSONHighlighter().highlight(text)
-    out.print(text)
 
 
 def ask(question: str) -> bool | None:

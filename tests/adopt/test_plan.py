@@ -137,7 +137,7 @@ def test_the_demo_of_a_project_is_of_its_own_effect(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(shop)
-    own = demo_command._own(Paths.default(), None, None)
+    own = demo_command._own(Paths.default(), None)
     assert own is not None
     traffic = own.generate(10, 7)
     assert traffic == own.generate(10, 7)
@@ -151,9 +151,11 @@ def test_the_demo_of_a_project_is_of_its_own_effect(
         theirs = replace(own, message_id_from=where)
         with nullcontext() if fits else pytest.raises(UsageError, match="--input"):
             theirs.check(MessageReader(where))
-    assert demo_command._own(Paths(shop / "other"), None, None) is None  # the example's
+    assert demo_command._own(Paths(shop / "other"), None) is None  # the example's
+    event = {"message": {"body": "[]"}}
+    (shop / "events" / "perform.json").write_text(json.dumps(event))
     with pytest.raises(UsageError, match="has to be an object"):
-        demo_command._own(Paths.default(), "[]", None)
+        demo_command._own(Paths.default(), None)
 
 
 @pytest.mark.parametrize(

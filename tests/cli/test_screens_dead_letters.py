@@ -4,7 +4,6 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from botocore.exceptions import ReadTimeoutError
 from moto.stepfunctions.models import stepfunctions_backends
 
 from actonce.cli import bulk
@@ -13,7 +12,7 @@ from actonce.stack.clients import Stack
 from actonce.terminal import output
 from tests.cli.conftest import Run, Screen
 from tests.support.queues import dead, hold, ids_left, post, put_row, row, shown
-from tests.support.stacks import fail, with_executions
+from tests.support.stacks import with_executions
 
 ANOTHER_HOLDS = "Another reader holds 1 more at this moment. They are not listed here.\n"
 AGAIN = "another reader holds 1 at this moment. Give the same command again."
@@ -24,10 +23,6 @@ def letter_of(stack: Stack, message_id: str) -> str:
     letter = shown(stack, message_id)
     assert letter is not None
     return letter.letter
-
-
-def ids_listed(out: str) -> list[str]:
-    return [line.split()[0] for line in out.splitlines()[1:]]
 
 
 def some(stack: Stack, number: int) -> None:
@@ -48,9 +43,8 @@ def test_few_are_listed_many_are_grouped_and_many_groups_are_counted(
     monkeypatch.setattr(bulk, "MOST_GROUPS", 1)
     for n in range(2, 6):
         dead(lease, f"m-{n}", n)
-    whole, first = (run(f"dead-letters list {more}", lease) for more in ("--each", "--limit 3"))
-    assert ids_listed(whole.out) == [f"m-{n}" for n in range(6)]
-    assert ids_listed(first.out) == ["m-0", "m-1", "m-2"]
+    listed = run("dead-letters list --limit 6", lease).out
+    assert [line.split()[0] for line in listed.splitlines()[1:]] == [f"m-{n}" for n in range(6)]
     for n in range(2):
         dead(lease, f"n-{n}", n, error=f"Error{n}")
     screen("dead_letters_groups", lease, "dead-letters list")
@@ -65,7 +59,7 @@ def test_few_are_listed_many_are_grouped_and_many_groups_are_counted(
 
 def test_no_message_is_shown_unless_it_is_asked_for(lease: Stack, run: Run, screen: Screen) -> None:
     dead(lease, "m-1", message={"body": "a secret"})
-    for more in ("", "--each", "--json", "--match secret"):
+    for more in ("", "--json", "--match secret"):
         assert "a secret" not in run(f"dead-letters list {more}", lease).out
     assert run("dead-letters list --match nowhere", lease).out == (
         "There is no dead letter that matches.\n"
@@ -88,19 +82,6 @@ def test_no_message_is_shown_unless_it_is_asked_for(lease: Stack, run: Run, scre
         "rounds": 1,
         "posted_at": "2026-01-31T09:30:00.000Z",
     }
-
-
-def test_a_letter_the_function_refused_is_not_told_as_one_that_a_person_rejected(
-    lease: Stack, run: Run
-) -> None:
-    dead(lease, "m-1", reason="rejected")
-    listed, one = run("dead-letters list", lease), run("dead-letters show m-1", lease)
-    assert "m-1  " in listed.out
-    assert "  refused by the function  " in listed.out
-    assert "--reason rejected: your function refused it, so it did not happen." in listed.err
-    assert "reason            refused by the function\n" in one.out
-    assert "What happened  The function refused it (NotPerformed: 'closed')." in one.out
-    assert "To decide, with reject, retry, resolve as DECISION: actonce dead-letters" in one.err
 
 
 def test_of_an_execution_that_ended_undecided_nothing_waits_and_only_a_retry_continues_it(
@@ -137,6 +118,18 @@ def stop(stack: Stack, message_id: str) -> None:
 # ---------------------------------------------------------------- what is asked and reported
 
 
+def test_a_dry_run_shows_what_would_be_done_and_does_nothing(lease: Stack, run: Run) -> None:
+    dead(lease, "m-1")
+    ended = run("dead-letters retry --all --dry-run", lease)
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.startswith("To retry: 1 dead letter\n")
+    assert "Retried" not in ended.out
+    answer = json.loads(run("dead-letters retry --all --dry-run --json", lease).out)
+    assert answer.keys() == {"action", "dry_run", "dead_letters", "groups", "in_flight_elsewhere"}
+    assert (answer["action"], answer["dry_run"]) == ("retry", True)
+    assert (ids_left(lease), row(lease, "m-1")["outcome"]) == (["m-1"], "dead_letter")
+
+
 def test_whoever_sits_at_the_terminal_is_asked_and_no_is_no(
     lease: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,21 +147,6 @@ def test_whoever_sits_at_the_terminal_is_asked_and_no_is_no(
         assert ("Rejected: 1" in ended.out) is (answer is True)
 
 
-def test_a_dry_run_shows_what_would_be_done_and_does_nothing(lease: Stack, run: Run) -> None:
-    dead(lease, "m-1")
-    for which in ("m-1", "--all"):
-        ended = run(f"dead-letters retry {which} --dry-run", lease)
-        assert (ended.status, ended.err) == (0, "")
-        assert ended.out.startswith("To retry: 1 dead letter\n")
-        assert "Retried" not in ended.out
-    answer = json.loads(run("dead-letters retry m-1 --dry-run --json", lease).out)
-    assert answer.keys() == {"action", "dry_run", "dead_letters", "groups", "in_flight_elsewhere"}
-    assert (answer["action"], answer["dry_run"]) == ("retry", True)
-    gone = run("dead-letters retry nowhere --dry-run", lease)
-    assert gone == (1, "", "actonce: Not found in DeadLetterQueue: nowhere.\n")
-    assert (ids_left(lease), row(lease, "m-1")["outcome"]) == (["m-1"], "dead_letter")
-
-
 def test_what_became_of_each_is_told_and_one_that_is_not_decided_is_a_failure(
     lease: Stack, run: Run, screen: Screen
 ) -> None:
@@ -176,7 +154,7 @@ def test_what_became_of_each_is_told_and_one_that_is_not_decided_is_a_failure(
     assert run("dead-letters retry --all --yes", lease) == (0, nothing, "")
     some(lease, 2)
     put_row(lease, "m-1", "IN_PROGRESS", None)
-    screen("dead_letters_resolve", lease, "dead-letters resolve --all --yes --note x --each")
+    screen("dead_letters_resolve", lease, "dead-letters resolve --all --yes --note x")
     letter = letter_of(lease, "m-1")
     ended = run(f"dead-letters resolve --letter {letter} --yes --note x m-1", lease)
     assert (ended.status, ended.out) == (1, "")
@@ -201,38 +179,7 @@ def test_ctrl_c_is_130_and_tells_what_was_done(
     )
 
 
-def test_what_ends_it_early_leaves_some_decided_some_unknown_and_some_as_they_were(
-    lease: Stack, run: Run, screen: Screen
-) -> None:
-    some(lease, 4)
-    letter = letter_of(lease, "m-3")
-    fail(lease, "dynamodb", "UpdateItem", ReadTimeoutError(endpoint_url="here"), after=2)
-    screen("dead_letters_ended_early", lease, "dead-letters reject --all --yes --note x")
-    ended = run(f"dead-letters reject --letter {letter} --yes --note x m-3", lease)
-    assert (ended.status, ended.out) == (1, "")
-    assert ended.err.startswith("actonce: It is not known whether the decision was taken (Read")
-
-
 # ---------------------------------------------------------------- one, by its id and letter
-
-
-@pytest.mark.parametrize(
-    ("line", "status", "sentence"),
-    [
-        ("show request-1", 1, " in the queue; actonce where tells its story."),
-        ("retry request-1 --yes", 1, " in the queue."),
-        ("reject request-1 --note x --yes", 2, ", and without one that you were shown only retry"),
-    ],
-)
-def test_an_id_is_named_whole(
-    lease: Stack, run: Run, line: str, status: int, sentence: str
-) -> None:
-    dead(lease, "request-10")
-    ended = run(f"dead-letters {line}", lease)
-    assert (ended.status, ended.out) == (status, "")
-    assert "There is no dead letter of 'request-1'" in ended.err
-    assert sentence in ended.err
-    assert ids_left(lease) == ["request-10"]
 
 
 def test_whoever_decides_on_one_names_the_letter_that_was_shown(lease: Stack, run: Run) -> None:
@@ -241,42 +188,15 @@ def test_whoever_decides_on_one_names_the_letter_that_was_shown(lease: Stack, ru
     letter = letter_of(lease, "m-0")
     refused = {
         "perform --yes --note x m-0": (2, f": actonce dead-letters perform --letter {letter}"),
-        "retry --yes m-0": (2, "Look first, then decide on the dead letter that you were shown"),
-        "retry --yes --letter 1234567 m-0": (2, "--letter 1234567: say 8 characters of it"),
-        "retry --yes --letter nothing-of-it m-0": (1, "It is no longer in the queue: somebody"),
         "retry --letter 12345678 --all": (2, "--letter names the dead letter of one ID, without"),
-        f"retry --letter {letter} --dry-run m-0": (2, "--letter names the dead letter of one ID"),
+        "retry --yes m-10": (1, "There is no dead letter of 'm-10' in the queue."),
     }
     for line, (status, sentence) in refused.items():
         ended = run(f"dead-letters {line}", lease)
         assert (ended.status, ended.out, sentence in ended.err) == (status, "", True), ended.err
-    assert ids_left(lease) == ["m-0", "m-1"]
-
-
-def test_the_letter_that_is_named_is_decided(lease: Stack, run: Run) -> None:
-    for decision, more in (("perform", "--note x"), ("retry", "")):
-        dead(lease, "m-1", reason="outcome_unknown", cause="late")
-        line = f"dead-letters {decision} --yes --letter {letter_of(lease, 'm-1')} {more} m-1"
-        assert run(line, lease) == (0, f"Decided: {decision}.\n", "")
-        assert ids_left(lease) == []
-
-
-def test_what_can_be_looked_up_is_not_performed_on_a_persons_word(lease: Stack, run: Run) -> None:
-    dead(lease, "m-1", reason="rounds_used_up")
-    why = "Each look-up of it gave an answer, so it needs no one to confirm it: decide retry"
-    by_id = run(
-        f"dead-letters perform --yes --letter {letter_of(lease, 'm-1')} --note x m-1", lease
-    )
-    assert (by_id.status, by_id.out) == (1, "")
-    assert by_id.err.startswith(f"actonce: Nothing was decided. {why}")
-    every = run("dead-letters perform --all --yes --note x", lease)
-    first, *_, last = every.out.splitlines()
-    assert (every.status, first) == (1, "To perform: 1 dead letter")
-    assert last == "Not decided: 1"
-    assert every.err.startswith(f"m-1: {why}")
-    assert (ids_left(lease), row(lease, "m-1")["outcome"]) == (["m-1"], "dead_letter")
-    retried = run("dead-letters retry --all --yes", lease)
-    assert (retried.status, retried.out.splitlines()[-1]) == (0, "Retried: 1")
+    ended = run(f"dead-letters reject --yes --note x --letter {letter} m-0 --json", lease)
+    assert (ended.status, json.loads(ended.out)["end"]) == (0, "decided")
+    assert ids_left(lease) == ["m-1"]
 
 
 # ---------------------------------------------------------------- what another reader holds
@@ -288,11 +208,10 @@ def test_what_can_be_looked_up_is_not_performed_on_a_persons_word(lease: Stack, 
     [
         ("list --limit 1", 0, ["m-1"]),
         ("retry --all --yes --limit 1", 0, ["m-1"]),  # it was not to act on all
-        ("retry --all --yes --dry-run", 1, ["m-1", "m-2", "m-3"]),
         ("retry --all --yes", 1, ["m-1", "m-2", "m-3"]),
     ],
 )
-def test_what_another_reader_holds_is_told_and_who_acts_on_all_has_not_acted_on_it(
+def test_who_acts_on_all_has_not_acted_on_what_another_reader_holds(
     lease: Stack, run: Run, line: str, status: int, ids: list[str]
 ) -> None:
     some(lease, 4)
@@ -312,11 +231,6 @@ def test_what_another_reader_holds_is_told_and_who_acts_on_all_has_not_acted_on_
     ("line", "sentence"),
     [
         ("show m-1", "cannot be told: {}; look again; actonce where tells its story."),
-        ("retry m-1 --yes", "cannot be told: {}; look again.\n"),
-        (
-            "retry --all --yes --dry-run",
-            "Nothing could be read, and nothing was done: {}. Give the",
-        ),
         ("retry --all --yes --json", "Nothing could be read, and nothing was done: {}. Give the"),
     ],
 )

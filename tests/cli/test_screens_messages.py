@@ -1,7 +1,6 @@
 """`actonce list` and `actonce where`: the recent messages, and one's timeline and how it stands."""
 
 import json
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -71,16 +70,6 @@ def test_behind_a_lock_rows_are_listed_by_when_they_were_written(
     assert [one["id"] for one in json.loads(listed.out)["messages"]] == ["m-2"]
     wrong = "actonce: There is no status 'FAILED' here; there are IN_PROGRESS, COMPLETE.\n"
     assert run("list --status failed", rows) == (2, "", wrong)
-
-
-def test_pages_of_rows_follow_each_other_and_a_day_has_its_own(rows: Stack) -> None:
-    page = recent.page(rows, limit=2)
-    then = recent.page(rows, cursor=page.cursor, limit=2)
-    assert [one.name for one in (*page.messages, *then.messages)] == ["m-3", "m-2", "m-1"]
-    assert (len(page.messages), then.cursor) == (2, None)
-    for days, number in ((0, 3), (1, 0)):
-        day = recent.whole_day(NOW.date() - timedelta(days=days))
-        assert len(recent.page(rows, between=day, limit=9).messages) == number
 
 
 def test_of_a_long_page_the_states_are_left_out_and_it_says_so(
@@ -194,56 +183,14 @@ def test_where_does_not_say_that_what_another_reader_holds_lies_nowhere(
 HOSTILE_EFFECT = '{"order": "\\u001b[2J\u202e<b>\\ud800"}'
 
 
-@pytest.fixture
-def on_trouble(machine: Stack) -> Stack:
-    """Messages at which a starter made the first attempt; `m-2` has an execution."""
+def test_a_message_that_only_a_first_attempt_was_made_at_has_its_row(
+    machine: Stack, run: Run, screen: Screen
+) -> None:
     stack = with_outputs(with_executions(machine, "m-2"), StartExecutions="on-trouble")
     row = {"memory": f"{stack.state_machine}{FIRST_ATTEMPT}", "updated": "2026-01-31T09:30:01.000Z"}
-    row |= {"status": "IN_PROGRESS", "attempt_id": "a-1"}
-    done = {"status": "COMPLETE", "outcome": "performed", "effect": HOSTILE_EFFECT}
-    first_seen(stack, "m-1", **(row | done), stage="begun")
-    for message_id, stage in (("m-2", "started"), ("m-3", "released"), ("m-4", "begun")):
-        first_seen(stack, message_id, **row, stage=stage)
-    return stack
-
-
-def test_a_message_that_only_a_first_attempt_was_made_at_has_its_row(
-    on_trouble: Stack, run: Run, screen: Screen
-) -> None:
-    screen("where_first_attempt", on_trouble, "list", "where m-1")
-    answer = json.loads(run("where m-1 --json", on_trouble).out)
+    row |= {"status": "COMPLETE", "outcome": "performed", "effect": HOSTILE_EFFECT}
+    first_seen(stack, "m-1", **row, attempt_id="a-1", stage="begun")
+    screen("where_first_attempt", stack, "list", "where m-1")
+    answer = json.loads(run("where m-1 --json", stack).out)
     assert (answer["execution"], answer["row"]["effect"]) == (None, HOSTILE_EFFECT)
     assert answer["fingerprint"].keys() == {"fingerprint", "first_seen", "memory"}
-
-
-@pytest.mark.parametrize(
-    ("message_id", "event_types", "label", "sentence"),
-    [
-        (
-            "m-2",
-            ["started", "entered", "SUCCEEDED", "first seen", "IN_PROGRESS, started"],
-            "retrying (RUNNING)",
-            "ActOnce waits until no attempt can do anything more, then looks the effect up.",
-        ),
-        (
-            "m-3",
-            ["first seen", "IN_PROGRESS, released"],
-            "retrying (IN_PROGRESS)",
-            "Nothing happened at the last one. SQS brings the message back for another.",
-        ),
-        (
-            "m-4",
-            ["first seen", "IN_PROGRESS, begun"],
-            "at work (IN_PROGRESS)",
-            "its last sign of life was at 2026-01-31 09:30:01 UTC. If it died, SQS brings",
-        ),
-    ],
-)
-def test_by_its_stage_it_is_told_who_goes_on_with_a_first_attempt(
-    on_trouble: Stack, run: Run, message_id: str, event_types: list[str], label: str, sentence: str
-) -> None:
-    answer = json.loads(run(f"where {message_id} --json", on_trouble).out)
-    assert sorted(one["event_type"] for one in answer["timeline"]) == sorted(event_types)
-    out = run(f"where {message_id}", on_trouble).out
-    assert f"State          {label}\n" in out
-    assert sentence in out

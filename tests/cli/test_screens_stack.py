@@ -141,9 +141,7 @@ def test_that_no_alarm_has_data_yet_is_not_told_as_that_none_is_on(shop: Stack) 
     assert status(shop, NOW).alarms == ()
 
 
-def test_what_keeps_failing_is_told_by_the_starters_word_though_sqs_leaves_it_out(
-    shop: Stack,
-) -> None:
+def test_the_starters_metric_tells_what_keeps_failing(shop: Stack) -> None:
     failed = ("ActOnce", "OldestFailedAge")
     measured(shop, failed, ("service", "actonce"), m40=9_000.0, m20=3_000.0, m2=60.0)
     measured(shop, failed, ("service", "another"), m2=7_000.0)
@@ -185,30 +183,18 @@ def test_rows_are_not_counted_and_a_stack_that_does_not_say_its_time_out_is_told
 # ---------------------------------------------------------------- pause, resume
 
 
-def test_a_note_that_is_not_kept_is_told_of(shop: Stack, run: Run) -> None:
-    def answer(line: str) -> tuple[str, str]:
-        ended = run(line, shop)
-        assert ended.status == 0
-        return ended.out, ended.err
-
-    first, _ = answer("pause --yes --note 'the first'")
-    assert first.startswith("Paused since 20")
+def test_a_pause_has_its_note_and_one_that_is_not_kept_is_told_of(shop: Stack, run: Run) -> None:
+    first = run("pause --yes --note 'the first'", shop)
+    assert first.out.startswith("Paused since 20")
     by = "by arn:aws:sts::123456789012:user/moto: the first"
-    assert first.endswith(f"Z {by}. actonce resume takes messages again.\n")
-    assert answer("pause --yes") == (first, "")
-    again, unkept = answer("pause --yes --note 'the second'")
-    assert again == first
-    assert unkept == (
-        "actonce: It was already paused, and this note was not kept. "
-        "To change the note, actonce resume and pause again.\n"
-    )
-    out, _ = answer("status")
-    assert f"Z {by}\n" in out
-    assert "Queue feeds  starter (Disabled)\n" in out
-    out, _ = answer("resume --yes")
-    assert out.startswith("The stack takes messages. It was paused since 20")
-    assert out.endswith(f"Z {by}.\n")
-    assert answer("resume --yes") == ("The stack takes messages. It was not paused.\n", "")
+    assert first.out.endswith(f"Z {by}. actonce resume takes messages again.\n")
+    again = run("pause --yes --note 'the second'", shop)
+    assert (again.status, again.out) == (0, first.out)
+    assert again.err.startswith("actonce: It was already paused, and this note was not kept.")
+    assert f"Z {by}\n" in run("status", shop).out
+    resumed = run("resume --yes", shop)
+    assert resumed.out.startswith("The stack takes messages. It was paused since 20")
+    assert run("resume --yes", shop).out == "The stack takes messages. It was not paused.\n"
 
 
 # ---------------------------------------------------------------- send

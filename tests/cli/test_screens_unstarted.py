@@ -7,7 +7,7 @@ import pytest
 
 from actonce.stack.clients import Stack
 from tests.cli.conftest import Run, Screen
-from tests.support.queues import fill, hold, lying, send_to_unstarted
+from tests.support.queues import fill, hold, send_to_unstarted
 from tests.support.stacks import forbid, with_executions
 
 ANOTHER_HOLDS = "Another reader holds 1 more at this moment. They are not listed here.\n"
@@ -30,7 +30,7 @@ def started(machine: Stack) -> Stack:
 def test_no_message_is_shown_unless_it_is_asked_for(lease: Stack, run: Run, screen: Screen) -> None:
     body = '{"message_id": "m-2", "x": "a secret"}'
     entry = send_to_unstarted(lease, body)
-    for more in ("--each", "--json", "--match secret"):
+    for more in ("", "--json", "--match secret"):
         assert "a secret" not in run(f"unstarted list {more}", lease).out
     nowhere = run("unstarted list --match nowhere", lease).out
     assert nowhere == "There is no unstarted delivery that matches.\n"
@@ -65,28 +65,6 @@ def test_of_a_conflict_what_differs_from_what_was_started_is_marked(
     unread = run("unstarted show m-1", started)
     assert unread.status == 0
     assert unread.err.startswith("What came first could not be read: An error occurred (AccessD")
-
-
-def test_a_dry_run_shows_what_would_be_done_and_does_nothing(
-    lease: Stack, run: Run, tmp_path: Path
-) -> None:
-    ids = fill(lease, 2)
-    advised = (
-        "--reason received_too_often: the starter received it time and again and never finished."
-    )
-    listed = run("unstarted list", lease).err
-    assert listed.startswith(f"{advised} See what came, and why: actonce unstarted show ")
-    for line, verb in (("send-back", "To send back"), ("discard --note x", "To discard")):
-        ended = run(f"unstarted {line} --all --dry-run", lease)
-        assert (ended.status, ended.err) == (0, "")
-        assert ended.out.startswith(f"{verb}: 2 unstarted deliveries\n")
-        found = json.loads(run(f"unstarted {line} --all --dry-run --json", lease).out)
-        assert (found["action"], found["dry_run"]) == (line.split()[0], True)
-        assert {one["sqs_message_id"] for one in found["unstarted"]} == ids
-        assert [one["count"] for one in found["groups"]] == [2]
-    gone = run("unstarted discard nowhere --note x --dry-run", lease)
-    assert gone == (1, "", "actonce: Not found in UnstartedQueue: nowhere.\n")
-    assert (len(lying(lease).entries), list(tmp_path.iterdir())) == (2, [])
 
 
 NOTHING_DONE = {
@@ -144,13 +122,11 @@ def test_an_id_is_named_whole_and_the_others_are_seen_to(lease: Stack, run: Run)
 @pytest.mark.parametrize(
     ("line", "status", "number"),
     [
-        ("list --limit 1", 0, 1),
         ("discard --all --yes --note x --limit 1", 0, 1),  # it was not to act on all
-        ("discard --all --yes --note x", 1, 3),
         ("send-back --all --yes", 1, 3),
     ],
 )
-def test_what_another_reader_holds_is_told_and_who_acts_on_all_has_not_acted_on_it(
+def test_who_acts_on_all_has_not_acted_on_what_another_reader_holds(
     lease: Stack, run: Run, line: str, status: int, number: int
 ) -> None:
     fill(lease, 4)

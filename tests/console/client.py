@@ -191,7 +191,7 @@ class Client:
     def expire(self, *, queues: bool = True) -> None:
         """Time goes by: what was asked of AWS is asked again, and the queues are read again."""
         shared = self.context
-        for one in (shared.counts, shared.status, shared.is_replaced, shared.stopped):
+        for one in (shared.counts, shared.status, shared.is_replaced):
             one.expire()
         for queue in (shared.letters, shared.unstarted) if queues else ():
             queue._due = 0.0

@@ -1,15 +1,14 @@
 """What a stack of the console's tests has in its queues and rows."""
 
-import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-from actonce.messages.effect_store import EffectStore, FileEffects
+from actonce.messages.effect_store import DynamoDbEffects, EffectStore
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support.queues import dead, decide_shown
 from tests.support.stacks import TABLE, log
+from tests.support.tables import make_table
 
 MARKUP = "<img src=x onerror=alert(1)>\"'`{{777*777}}</script><b>"
 
@@ -48,12 +47,12 @@ def log_conflict(stack: Stack, message_id: str) -> None:
     log(stack, line, now)
 
 
-def own_effect(folder: Path, message_id: str) -> EffectStore:
-    """A file of a team's own effects that has one of the message."""
-    file = folder / "effects.jsonl"
-    effect = {"message_id": message_id, "effect_id": "e-1", "at": "2026-01-31T09:31:07Z"}
-    file.write_text(json.dumps(effect))
-    return FileEffects(file, Attributes(time="at"))
+def own_effect(stack: Stack, message_id: str) -> EffectStore:
+    """A table of a team's own effects that has one of the message."""
+    item = {"message_id": message_id, "effect_id": "e-1", "at": "2026-01-31T09:31:07Z"}
+    items = [{name: {"S": value} for name, value in item.items()}]
+    make_table(stack.dynamodb, "cards", "message_id", "effect_id", items=items)
+    return DynamoDbEffects(stack.dynamodb, "cards", Attributes(time="at"))
 
 
 def rejected(stack: Stack, message_id: str = "m-1") -> None:

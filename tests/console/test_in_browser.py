@@ -7,13 +7,11 @@ import pytest
 
 from actonce.console.access import TOKEN as TOKEN_NAME
 from actonce.console.app import app
-from actonce.console.machine_picture import machine_picture
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
 from tests.console.client import TOKEN, Client, Server
 from tests.console.conftest import Open
 from tests.console.stacks import complete, rejected, retried_by_a_colleague, unstart
-from tests.console.test_machine_picture import STATIC, SVG, walked
 from tests.support.browser import Browser, Page, browser_or_skip
 from tests.support.queues import dead, row
 
@@ -200,8 +198,7 @@ def test_nothing_is_wider_than_the_window(lease: Stack, opens: Opens) -> None:
     page, _, _ = opens()
     origin = page.evaluate("location.origin")
     long = f"/message?id={'m' * 2_000}"
-    paths = ["/", "/dead-letters", "/unstarted", "/messages", "/message?id=m-1", long, "/jobs"]
-    paths += ["/dead-letters/decide?scope=all&action=reject", "/audit"]
+    paths = ["/", "/dead-letters", "/messages", "/message?id=m-1", long]
     for path in paths:
         page.open(origin + path)
         page.resize(390)
@@ -220,27 +217,3 @@ def test_nothing_is_wider_than_the_window(lease: Stack, opens: Opens) -> None:
             )
             assert cut == [], path
             assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-
-
-CROSSED = """(() => {
-  const points = [...document.querySelectorAll('.edge path')].flatMap(line =>
-    Array.from({ length: line.getTotalLength() / 2 }, (_, at) =>
-      line.getPointAtLength(2 * at).matrixTransform(line.getScreenCTM())));
-  return [...document.querySelectorAll('.edge text')].filter(words => {
-    const read = document.createRange(), text = words.textContent;
-    read.setStart(words.firstChild, text.length - text.trimStart().length);
-    read.setEnd(words.firstChild, Math.max(text.trimEnd().length, read.startOffset));
-    const { left, right, top, bottom } = read.getBoundingClientRect();
-    return points.some(({ x, y }) => x > left && x < right && y > top && y < bottom);
-  }).map(words => words.textContent);
-})()"""
-
-
-def test_no_words_of_the_pictures_lie_on_a_line(browser: Browser) -> None:
-    way = ("PerformEffect", "again", "AwaitStraggler", "FindEffect", "again", "Performed?")
-    style = "".join((STATIC / name).read_text() for name in ("console.css", "machine_picture.css"))
-    for steps in (walked(), walked(*way, *way, "TellDeadLetter", "DeadLetter", "TellDecision")):
-        with browser.window(width=1280) as page:
-            page.driven.set_content(f"<style>{style}</style>{machine_picture(SVG, steps)}")
-            assert page.evaluate("document.querySelectorAll('.edge text').length") > 20
-            assert page.evaluate(CROSSED) == []

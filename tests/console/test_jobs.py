@@ -5,11 +5,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
-
-from actonce.console import jobs as module
 from actonce.console.jobs import Job, Jobs, Progress
-from actonce.messages.filters import Listing
 from actonce.operate.bulk import Bulk, BulkResult
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -77,19 +73,6 @@ def test_one_waits_for_the_one_before_it_and_begins_not_at_all_if_it_is_stopped(
     assert three.progress().results_by_end == {"decided": 1}
 
 
-def test_when_the_console_ends_all_are_stopped() -> None:
-    jobs = Jobs(nothing, nothing)
-    first, second = Work(held=True), Work(held=True)
-    begin(jobs, "a", first)
-    begin(jobs, "b", second)
-    assert first.began.wait(30)
-    jobs.wait(0.01)  # and nobody waits for ever
-    jobs.stop_all()
-    jobs.wait(30)
-    assert all(job.state == "ended" for job in jobs.all())
-    assert (first.stopped.is_set(), second.began.is_set()) == (True, False)
-
-
 def test_a_job_that_is_stopped_before_it_may_begin_does_nothing() -> None:
     """Its work would act on what it receives first, and look only then whether it shall stop."""
     comes, may_begin, work = threading.Event(), threading.Event(), Work()
@@ -107,49 +90,6 @@ def test_a_job_that_is_stopped_before_it_may_begin_does_nothing() -> None:
     assert (job.state, work.began.is_set()) == ("ended", False)
 
 
-def test_a_job_begins_once_a_reading_has_given_back_what_it_holds(
-    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client, go_on, order = console(lease, reads=False), threading.Event(), []
-
-    def read(_: Any) -> Listing[Any]:
-        assert go_on.wait(30)
-        order.append("read")
-        return Listing([], 0)
-
-    work = Work()
-    monkeypatch.setattr(client.context.letters, "_read", read)
-    monkeypatch.setattr(work, "run", lambda: order.append("job"))
-    client.context.letters.scan()
-    begin(client.context.jobs, "a", work)
-    client.context.jobs.wait(0.2)
-    go_on.set()
-    client.finish()
-    assert order[:2] == ["read", "job"]
-
-
-def test_a_job_has_nothing_to_do_with_a_queue_that_it_does_not_receive_of(
-    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client, go_on = console(lease, reads=False), threading.Event()
-    of_unstarted: list[None] = []
-
-    def read(_: Any) -> Listing[Any]:
-        of_unstarted.append(None)
-        assert go_on.wait(30)
-        return Listing([], 0)
-
-    monkeypatch.setattr(client.context.unstarted, "_read", read)
-    monkeypatch.setattr(client.context.letters, "_read", lambda _: Listing([], 0))
-    client.context.unstarted.scan()
-    job = begin(client.context.jobs, "a", Work())
-    client.context.jobs.wait(30)
-    assert job.state == "ended"
-    go_on.set()
-    client.finish()
-    assert len(of_unstarted) == 1
-
-
 def test_what_ends_one_is_told_and_the_next_goes_on() -> None:
     jobs = Jobs(nothing, nothing)
     works = [Work(Failed("It has expired.")), Work(ZeroDivisionError("not AWS's")), Work()]
@@ -157,22 +97,6 @@ def test_what_ends_one_is_told_and_the_next_goes_on() -> None:
     jobs.wait(30)
     told = ["It has expired.", "ZeroDivisionError: not AWS's", None]
     assert [job.progress().error for job in begun] == told
-
-
-def test_a_key_has_one_job_until_it_is_forgotten_and_none_is_that_is_under_way(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "KEPT", 2)
-    jobs = Jobs(nothing, nothing)
-    first, *_ = [begin(jobs, key, Work()) for key in "abc"]
-    assert begin(jobs, "c", Work()).number == 3
-    jobs.wait(30)
-    held = Work(held=True)
-    begin(jobs, "d", held)
-    assert [job.number for job in jobs.all()] == [4, 3]
-    assert jobs.get(first.number) is None
-    held.go_on.set()
-    jobs.wait(30)
 
 
 class EndsWhileItIsAsked(Work):

@@ -2,29 +2,24 @@
 
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 import pytest
 
 from actonce.console.jobs import Job
 from actonce.console.queue_cache import (
     FRESH_SECONDS,
-    KEPT,
     PAUSE,
-    QUICK,
     QueueCache,
     QueueState,
-    Shown,
 )
 from actonce.messages.filters import Listing
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from tests.console.conftest import Open
-from tests.console.stacks import complete, rejected, unstart
+from tests.console.stacks import rejected, unstart
 from tests.support.queues import dead, decide_shown, post
 
 Tell = Callable[[int], None]
-NOW = datetime.now(UTC)
 NOTHING: Listing[str] = Listing([], 0)
 
 
@@ -86,32 +81,19 @@ def test_a_queue_is_read_again_while_somebody_looks_and_a_third_of_the_time_at_m
         assert len(readings) == expected, readings
 
 
-@pytest.mark.parametrize(("took", "readings"), [(QUICK, 2), (QUICK + 1, 1)])
-def test_while_a_job_receives_of_a_queue_it_is_read_only_where_that_is_quick(
-    took: float, readings: int
-) -> None:
-    clock, busy, begun = [0.0], [False], []
+def test_while_a_job_receives_of_a_queue_it_is_not_read() -> None:
+    busy, readings = [True], []
 
     def read(_: Tell) -> Listing[str]:
-        begun.append(clock[0])
-        clock[0] += took
+        readings.append(1)
         return ONE
 
-    queue = QueueCache(read, lambda: busy[0], lambda: clock[0])
+    queue = QueueCache(read, lambda: busy[0])
     queue.refresh(30)
-    busy[0], clock[0] = True, 60.0
+    assert readings == []
+    busy[0] = False
     queue.refresh(30)
-    assert len(begun) == readings
-    busy[0], clock[0] = False, 120.0
-    queue.refresh(30)
-    assert len(begun) == readings + 1
-
-
-def test_a_form_asks_about_what_it_showed_until_it_is_sent_or_too_many_are_open() -> None:
-    queue = QueueCache(lambda _: NOTHING)
-    keys = [queue.open_form(Shown([number] * 6, NOW)) for number in range(KEPT + 2)]
-    assert len(set(keys)) == len(keys)
-    assert [key in queue.forms for key in keys] == [False] * 2 + [True] * KEPT
+    assert readings == [1]
 
 
 def test_what_is_no_letter_and_older_letters_are_counted(lease: Stack, console: Open) -> None:
@@ -173,23 +155,6 @@ def test_the_form_of_a_message_page_stays_where_another_reader_holds_its_letter(
     assert "key" not in client.get("/message/now", id="m-1").fields, "it is gone"
 
 
-def test_another_form_is_not_needed_for_the_same_letter_until_it_was_sent(
-    lease: Stack, console: Open
-) -> None:
-    rejected(lease)
-    client = console(lease)
-    keys = {client.get("/message/now", id="m-1").fields["key"][0] for _ in range(3)}
-    client.read_queues()
-    keys |= {client.get("/message/now", id="m-1").fields["key"][0]}
-    (key,) = keys
-    assert client.post("/dead-letters/decide", key=key, action="reject", note="why").status == 303
-    client.finish()
-    assert client.post("/dead-letters/decide", key=key, action="retry").headers["location"] == (
-        "/jobs/1"
-    )
-    assert key not in client.context.letters.forms
-
-
 def test_a_key_is_of_one_queues_forms(lease: Stack, console: Open) -> None:
     rejected(lease)
     unstart(lease, "{")
@@ -221,29 +186,3 @@ def test_of_two_clicks_at_once_neither_says_that_nothing_was_done(
 
     monkeypatch.setattr(jobs, "begun_with", look_and_be_overtaken)
     assert client.post("/dead-letters/decide", **form).headers.get("location") == "/jobs/1"
-
-
-def test_of_an_earlier_attempt_no_letter_is_shown_as_the_one_that_waits(
-    lease: Stack, console: Open
-) -> None:
-    """While the queue is not read again."""
-    rejected(lease)
-    client = console(lease)
-    assert decide_shown(lease, "m-1", "retry").decided
-    dead(lease, "m-1", 1, reason="outcome_unknown")
-    complete(lease, "m-1")
-    client.expire(queues=False)
-    page = client.get("/message", id="m-1")
-    assert "no such practice" not in page.text
-    assert "key" not in page.fields
-
-
-def test_what_the_log_said_long_ago_is_read_anew_when_its_page_is_opened(
-    lease: Stack, console: Open
-) -> None:
-    rejected(lease)
-    client = console(lease)
-    again = 'id="log-again"'
-    assert again in client.get("/message/log", id="m-1").text
-    assert "The log was read at" in client.get("/message/now", id="m-1").text
-    assert again not in client.get("/message", id="m-1").text

@@ -10,7 +10,7 @@ from actonce.stack.clients import Stack
 from tests.console.client import Answer, Client, console_of
 from tests.console.conftest import Open, Screen
 from tests.console.stacks import complete, rejected, retried_by_a_colleague, unstart
-from tests.support.queues import bodies_left, dead, hold, ids_left, received, row
+from tests.support.queues import bodies_left, dead, ids_left, received, row
 
 pytestmark = pytest.mark.usefixtures("one_reader")
 
@@ -38,51 +38,22 @@ def sent_again(stack: Stack) -> int:
 # ---------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize(
-    ("method", "form", "status", "sentence"),
-    [
-        ("POST", {"key": "", "note": "  "}, 422, NO_NOTE),
-        ("POST", {"key": "", "note": "x" * 1001}, 422, "in 1,000 characters at most: 1,001 came."),
-        (
-            "POST",
-            {"key": "", "action": "", "note": "why"},
-            422,
-            "Choose what to do: retry, perform",
-        ),
-        ("POST", {"note": "why"}, 410, GONE),
-        ("POST", {"key": "another", "note": "why"}, 410, GONE),
-        ("GET", {"scope": "ticked"}, 422, "Nothing is ticked. Tick some, or choose all."),
-        ("GET", {"scope": "ticked", "entry": "another"}, 410, NOT_THERE),
-        ("GET", {"key": "another"}, 410, GONE),
-    ],
-)
-def test_what_is_missing_is_said_and_nothing_is_decided(
-    lease: Stack, console: Open, method: str, form: dict[str, str], status: int, sentence: str
-) -> None:
+def test_what_is_missing_is_said_and_nothing_is_decided(lease: Stack, console: Open) -> None:
     dead(lease, "m-1")
     client = console(lease)
-    (key,) = confirmation(client, "reject").fields["key"]
-    fields = {"action": "reject"} | form | ({"key": key} if form.get("key") == "" else {})
-    answer = client.post(DECIDE, **fields) if method == "POST" else client.get(DECIDE, **fields)
-    assert (answer.status, len(answer.problems)) == (status, 1)
-    assert sentence in answer.problems[0]
-    assert (client.context.jobs.all(), row(lease, "m-1")["outcome"]) == ([], "dead_letter")
-
-
-def test_what_a_page_showed_that_is_known_no_more_is_not_decided(
-    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rejected(lease)
-    client = console(lease)
-    shown = client.get("/message", id="m-1")
-    lease.sqs.purge_queue(QueueUrl=lease.dead_letter_queue)
-    dead(lease, "m-1", 1)
-    complete(lease, "m-1")
-    monkeypatch.setattr(client.context.letters.forms, "_most", 1)
-    client.expire()
-    assert client.get("/message", id="m-1").fields["key"] != shown.fields["key"]
-    (problem,) = client.send(DECIDE, shown, action="reject", note="closed").problems
-    assert problem.startswith(GONE)
+    key = confirmation(client, "reject").fields["key"]
+    for ask, form, status, sentence in (
+        (client.post, {"key": key, "note": "  "}, 422, NO_NOTE),
+        (client.post, {"key": key, "note": "x" * 1001}, 422, "1,000 characters at most: 1,001 c"),
+        (client.post, {"key": key, "action": "", "note": "why"}, 422, "Choose what to do: retry, "),
+        (client.post, {"key": "another", "note": "why"}, 410, GONE),
+        (client.get, {"scope": "ticked"}, 422, "Nothing is ticked. Tick some, or choose all."),
+        (client.get, {"scope": "ticked", "entry": "another"}, 410, NOT_THERE),
+        (client.get, {"key": "another"}, 410, GONE),
+    ):
+        answer = ask(DECIDE, **({"action": "reject"} | form))
+        assert (answer.status, len(answer.problems)) == (status, 1), form
+        assert sentence in answer.problems[0]
     assert (client.context.jobs.all(), row(lease, "m-1")["outcome"]) == ([], "dead_letter")
 
 
@@ -110,18 +81,6 @@ def test_the_page_of_a_message_decides_the_letter_that_it_showed_and_no_other(
     assert row(lease, "m-1")["outcome"] == "rejected"
 
 
-def test_nor_does_it_where_the_queue_was_read_since(lease: Stack, console: Open) -> None:
-    rejected(lease)
-    client = console(lease)
-    shown = client.open("/message?id=m-1")
-    retried_by_a_colleague(lease)
-    assert sent_again(lease) == 1
-    client.read_queues()
-    client.send(DECIDE, shown, action="retry")
-    assert (row(lease, "m-1")["outcome"], sent_again(lease)) == ("dead_letter", 0)
-    assert ends(client) == {"failed": 1}
-
-
 def test_a_letter_that_was_not_read_is_decided_on_once_it_is(lease: Stack, console: Open) -> None:
     client = console(lease)
     rejected(lease)
@@ -132,13 +91,6 @@ def test_a_letter_that_was_not_read_is_decided_on_once_it_is(lease: Stack, conso
     assert page.commands[0] == "actonce dead-letters show --stack-name actonce m-1"
     assert client.send("/scan", page).headers["location"] == "/message?id=m-1"
     assert client.get("/message/now", id="m-1").actions == ["reject", "retry", "resolve"]
-
-
-def test_where_the_letter_was_not_read_and_is_due_it_is_read(lease: Stack, console: Open) -> None:
-    client = console(lease)
-    rejected(lease)
-    client.expire()
-    assert client.get("/message", id="m-1").actions == ["reject", "retry", "resolve"]
 
 
 def test_what_nothing_can_look_up_is_performed_on_a_persons_word_and_not_retried(
@@ -228,18 +180,6 @@ def test_what_could_not_be_started_is_sent_back(
     assert "1 of 1 finished: 1 sent back" in client.get("/jobs/1").words
     assert bodies_left(lease, lease.requests_queue) == [body]
     assert client.get("/unstarted/entry", entry=entry).status == 404
-
-
-def test_an_entry_is_found_that_came_later_and_one_that_is_held_is_not_said_to_be_gone(
-    lease: Stack, console: Open
-) -> None:
-    client = console(lease)
-    entry = unstart(lease, "{")
-    client.expire()
-    assert client.get("/unstarted/entry", entry=entry).status == 200
-    hold(lease, lease.unstarted_queue)
-    held = console(lease).get("/unstarted/entry", entry=entry)
-    assert (held.status, "Another reader held 1 more" in held.text) == (404, True)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The page of one message, of one delivery that was not started, and the list of messages."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from actonce.console.views import messages as message_views
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
-from actonce_core.first_attempt import FIRST_ATTEMPT
 from actonce_core.records import timestamp
 from tests.console.client import Answer, Client
 from tests.console.conftest import Open, Screen
@@ -62,7 +60,7 @@ def test_a_conflict_is_shown_beside_what_was_first(
     other = unstart(machine, THEN.replace("m-1", "m-2"), "conflict")
     start(machine, "m-1", FIRST)
     client = console(machine)
-    screen("message_conflict", client, "/message?id=m-1", "/message/raw?id=m-1")
+    screen("message_conflict", client, "/message?id=m-1")
     compared = client.open(f"/unstarted/entry?entry={entry}")
     assert [one for one in compared.words if "[" in one] == [
         '| [del: "practice": "main"] | [ins: "practice": "harbour"]'
@@ -76,25 +74,9 @@ def test_a_conflict_is_shown_beside_what_was_first(
     assert none in client.open(f"/unstarted/entry?entry={other}").words
 
 
-def test_a_conflict_that_the_log_tells_of_is_looked_for_before_it_is_said_to_be_gone(
+def test_a_conflict_that_the_log_tells_of_is_not_said_to_be_gone(
     machine: Stack, console: Open
 ) -> None:
-    start(machine, "m-1")
-    before = unstart(machine, "{")
-    client = console(machine)
-    machine.sqs.purge_queue(QueueUrl=machine.unstarted_queue)
-    entry = unstart(machine, '{"message_id": "m-1"}', "conflict")
-    log_conflict(machine, "m-1")
-    for path in ("/message/log?id=m-1", "/message/now?id=m-1"):
-        page = client.open(path)
-        assert f"/unstarted/entry?entry={entry}" in page.links
-        assert '| [del: a body] | [ins: {"message_id": "m-1"}]' in page.words
-        assert "Compared line by line, as they were sent." in page.words
-        assert timeline(page)[-2:] == ["StarterFunction: refused", "UnstartedQueue: waits"]
-    assert client.get("/unstarted/entry", entry=before).status == 404
-
-
-def test_a_conflict_that_is_not_found_is_not_said_to_be_gone(machine: Stack, console: Open) -> None:
     start(machine, "m-1")
     log_conflict(machine, "m-1")
     client = console(machine)
@@ -104,6 +86,11 @@ def test_a_conflict_that_is_not_found_is_not_said_to_be_gone(machine: Stack, con
         assert sentence.startswith("1 delivery with this id brought other content and was refused.")
         assert "Look again in UnstartedQueue" in page.words
         assert timeline(page)[-1] == "StarterFunction: refused"
+    entry = unstart(machine, '{"message_id": "m-1"}', "conflict")
+    client.read_queues()
+    page = client.open("/message/now?id=m-1")
+    assert f"/unstarted/entry?entry={entry}" in page.links
+    assert timeline(page)[-2:] == ["StarterFunction: refused", "UnstartedQueue: waits"]
 
 
 # ---------------------------------------------------------------- not seen, or not read
@@ -165,92 +152,32 @@ def test_one_denied_read_does_not_end_the_page_of_a_message(machine: Stack, cons
         assert (page.status, page.problems) == (200, problems)
         assert any(one.startswith("Its records have expired, or could") for one in page.words)
         assert timeline(page) == ["Fingerprints: first seen"]
-        assert "/message?id=m-1" in page.links
-
-
-def test_events_that_may_not_be_read_leave_input_and_output(machine: Stack, console: Open) -> None:
-    start(machine, "m-1")
-    client = console(machine)
-    denied(client, "stepfunctions", "GetExecutionHistory")
-    page = client.open("/message/raw?id=m-1")
-    assert page.words[1:5] == ["Input", '{ "message_id": "m-1", "body": "a body" }', "Output", "{}"]
-    assert page.problems == [f"Its events could not be read: {NO.format('GetExecutionHistory')}"]
 
 
 # ---------------------------------------------------------------- its effect, body and id
 
 
 @pytest.mark.parametrize(
-    ("message_id", "effect_of", "actions", "advice"),
+    ("reason", "actions", "twice"),
     [
-        (
-            "m-1",
-            "m-1",
-            ["resolve", "retry", "reject"],
-            "Resolve it: {} has its effect (of 2026-01-",
-        ),
-        (
-            "m-2",
-            "m-2",
-            ["resolve", "retry", "perform", "reject"],
-            "Resolve it: {} has its effect (",
-        ),
-        ("m-1", "m-2", ["reject", "retry", "resolve"], "It did not happen: the function says that"),
+        # A retry of what may have happened looks first.
+        ("outcome_unknown", ["resolve", "retry", "perform", "reject"], "perform"),
+        ("rejected", ["resolve", "retry", "reject"], "retry"),
     ],
 )
 def test_where_the_effect_is_seen_to_resolve_is_advised_and_offered_first(
-    lease: Stack,
-    console: Open,
-    tmp_path: Path,
-    message_id: str,
-    effect_of: str,
-    actions: list[str],
-    advice: str,
+    lease: Stack, console: Open, reason: str, actions: list[str], twice: str
 ) -> None:
-    for number, reason in ((1, "rejected"), (2, "outcome_unknown")):
-        dead(lease, f"m-{number}", number, reason=reason)
-        complete(lease, f"m-{number}")
-    client = console(lease, effect_store=own_effect(tmp_path, effect_of))
-    page = client.open(f"/message?id={message_id}")
-    place = f"{tmp_path}/effects.jsonl"
+    dead(lease, "m-1", reason=reason)
+    complete(lease, "m-1")
+    page = console(lease, effect_store=own_effect(lease, "m-1")).open("/message?id=m-1")
     assert page.actions == actions
-    assert any(one.startswith(advice.format(place)) for one in page.words)
+    assert any(one.startswith("Resolve it: the table cards has its effect (") for one in page.words)
     (offered,) = (one for one in page.words if " advised " in one)
-    assert offered.startswith(f"( ) {actions[0]}: ")
-    twice = "Its effect is there already: this would make it happen twice."
-    warned = {one.split()[2] for one in page.words if one.endswith(twice)}
-    if message_id == effect_of:
-        # A retry of what may have happened looks first.
-        assert warned == ({"retry:"} if message_id == "m-1" else {"perform:"})
-        assert timeline(page) == [f"{place}: acted on", "Lease: COMPLETE (dead_letter)"]
-    else:
-        assert warned == set()
-        assert page.words[2].endswith(f" {place} has no effect of it.")
-
-
-def test_the_body_stands_with_the_message_whole_and_is_laid_out_where_that_changes_nothing(
-    machine: Stack, console: Open
-) -> None:
-    changed = '{"b": 1.50, "a": "<i>"}'  # whose number would be another text
-    start(machine, "m-1", changed)
-    start(machine, "m-2", changed.replace("1.50", "1.5"))
-    client = console(machine)
-    assert changed in client.open("/message?id=m-1").words
-    assert '{ "b": 1.5, "a": "<i>" }' in client.open("/message?id=m-2").words
-
-
-def test_a_letter_leads_to_its_message_behind_a_lock_whatever_its_id_is(
-    lease: Stack, console: Open
-) -> None:
-    dead(lease, "order 17", execution_name=execution_name("order 17"))
-    complete(lease, "order 17")
-    client = console(lease)
-    assert "/message?id=order+17" in client.open("/dead-letters").links
-    page = client.open("/message?id=order+17")
-    assert page.actions == ["retry", "resolve", "reject"]
-    assert [one.partition("--stack-name actonce ")[2] for one in page.commands] == [
-        "'order 17'"
-    ] * 4
+    assert offered.startswith("( ) resolve: ")
+    there = "Its effect is there already: this would make it happen twice."
+    assert [one.split()[2] for one in page.words if one.endswith(there)] == [f"{twice}:"]
+    assert timeline(page) == ["the table cards: acted on", "Lease: COMPLETE (dead_letter)"]
 
 
 def test_blanks_around_an_id_are_seen_and_a_long_id_is_cut_in_its_middle(
@@ -305,32 +232,9 @@ def test_messages_are_listed_by_status_and_day(
         assert f"/messages?{query}" in wrong.links
 
 
-def test_a_message_that_only_a_first_attempt_was_made_at_has_a_row_and_a_list_lacks_it(
+def test_a_list_says_that_it_lacks_what_only_a_first_attempt_was_made_at(
     machine: Stack, console: Open
 ) -> None:
     stack = with_outputs(with_executions(machine, "m-2"), StartExecutions="on-trouble")
-    row = {"memory": f"{stack.state_machine}{FIRST_ATTEMPT}", "updated": "2026-01-31T09:30:01.000Z"}
-    row |= {"status": "IN_PROGRESS", "attempt_id": "a-1"}
-    done = {"status": "COMPLETE", "outcome": "performed", "stage": "begun"}
-    first_seen(stack, "m-1", **(row | done), effect='{"order": "\\u001b[2J\u202e<b>"}')
-    first_seen(stack, "m-2", **row, stage="started")
-    first_seen(stack, "m-3", **row, stage="released")
-    client = console(stack)
-    listed = client.open("/messages")
-    assert [cells[0] for cells in listed.rows] == ["m-2"]
     only = "This stack starts executions on trouble only, and these are the messages that have one."
-    assert any(one.startswith(only) for one in listed.words)
-    for message_id, state, sentence, event in (
-        ("m-1", "performed Its row is COMPLETE.", '<b>"}.', "COMPLETE (performed)"),
-        (
-            "m-2",
-            "retrying Its execution is RUNNING.",
-            "looks the effect up.",
-            "IN_PROGRESS, started",
-        ),
-        ("m-3", "retrying Its row is IN_PROGRESS.", "for another.", "IN_PROGRESS, released"),
-    ):
-        page = client.open(f"/message/now?id={message_id}")
-        assert (page.words[0], page.words[1].endswith(sentence)) == (state, True), page.words
-        assert timeline(page)[-2:] == ["Fingerprints: first seen", f"Fingerprints: {event}"]
-    assert '{"order": "\\u001b[2J\\u202e<b>"}' in client.open("/message?id=m-1").words[2]
+    assert any(one.startswith(only) for one in console(stack).open("/messages").words)

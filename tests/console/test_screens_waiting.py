@@ -1,21 +1,20 @@
 """What waits in the queues, by kind and in lists, and how the stack and its last audit are."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from moto.stepfunctions.models import stepfunctions_backends
 
-from actonce.console import context, queue_cache
+from actonce.console import queue_cache
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 from tests.console.client import Answer, Client
 from tests.console.conftest import Open, Screen
-from tests.console.stacks import own_effect, rejected, unstart
-from tests.support.queues import dead, hold, post
-from tests.support.stacks import deployed, forbid, with_executions
+from tests.console.stacks import rejected, unstart
+from tests.support.queues import dead, hold
+from tests.support.stacks import deployed, forbid
 
 pytestmark = pytest.mark.usefixtures("one_reader")
 
@@ -81,18 +80,6 @@ def test_a_stack_that_was_deleted_or_replaced_is_not_said_to_be_clear(
     )
 
 
-def test_a_stack_that_cannot_be_asked_for_is_not_said_to_be_there(
-    lease: Stack, console: Open
-) -> None:
-    client = console(lease)
-    denied(client, "cloudformation", "DescribeStacks")
-    page = client.open("/")
-    assert page.problems[0].startswith(
-        "Whether this stack is still there could not be read: AWS: An"
-    )
-    assert empty(page) == ["✓", "✓"]
-
-
 def test_what_another_reader_holds_is_not_taken_for_nothing(lease: Stack, console: Open) -> None:
     client = console(lease, reads=False)
     dead(lease, "m-1")
@@ -105,13 +92,9 @@ def test_what_another_reader_holds_is_not_taken_for_nothing(lease: Stack, consol
         assert page.sure == (path == "/")
 
 
-@pytest.mark.parametrize("was_read", [False, True])
-def test_what_cannot_be_read_is_not_taken_for_nothing(
-    lease: Stack, console: Open, *, was_read: bool
-) -> None:
-    client = console(lease, reads=was_read)
-    if was_read:
-        assert empty(client.open("/")) == ["✓", "✓"]
+def test_what_cannot_be_read_is_not_taken_for_nothing(lease: Stack, console: Open) -> None:
+    client = console(lease)
+    assert empty(client.open("/")) == ["✓", "✓"]
     lease.sqs.delete_queue(QueueUrl=lease.dead_letter_queue)
     client.read_queues()
     listed, first = client.open("/dead-letters"), client.open("/")
@@ -119,30 +102,10 @@ def test_what_cannot_be_read_is_not_taken_for_nothing(
         assert "(AWS.SimpleQueueService.NonExistentQueue)" in page.problems[0]
         assert "The stack, or a part of it, may be gone: actonce status looks." in page.problems[0]
     assert listed.sure == 0
-    if was_read:
-        assert listed.words[-1].startswith("Nothing of this kind was found (read at ")
-        assert empty(first) == [AS_FAR, "✓"]
-    else:
-        assert "The queue has not been read yet. Look again </dead-letters>" in listed.words
-        assert empty(first) == [AS_FAR]  # of the other queue
-
-
-def test_what_may_not_be_seen_is_told_with_what_to_do_and_the_rest_is_shown(
-    lease: Stack, console: Open
-) -> None:
-    rejected(lease)
-    client = console(lease)
-    denied(client, "sqs", "GetQueueAttributes")
-    page = client.open("/")
-    assert page.problems == [
-        "AWS: An error occurred (AccessDenied) when calling the GetQueueAttributes operation: no"
-    ]
-    assert "Waiting for decision 1" in page.words
-    assert empty(page) == [AS_FAR]
-    denied(client, "dynamodb", "Scan")
-    refused = client.open("/messages")
-    assert (refused.status, "calling the Scan" in refused.problems[0]) == (502, True)
-    assert refused.words[-1] == "Go back </messages>"
+    assert listed.words[-1].startswith("Nothing of this kind was found (read at ")
+    assert empty(first) == [AS_FAR, "✓"]
+    never_read = console(lease, reads=False).get("/dead-letters")
+    assert "The queue has not been read yet. Look again </dead-letters>" in never_read.words
 
 
 # ---------------------------------------------------------------- lists
@@ -208,19 +171,6 @@ def test_what_is_advised_on_a_kind_stands_above_its_list_and_is_offered_first(
     assert client.get("/message", id="m-1").actions == ["reject", "retry", "resolve"]
 
 
-def test_what_is_known_not_to_have_happened_is_not_performed_on_a_persons_word(
-    lease: Stack, console: Open
-) -> None:
-    rejected(lease)
-    refused = console(lease).open("/dead-letters/decide?scope=all&reason=rejected&action=perform")
-    (problem,) = refused.problems
-    assert refused.status == 422
-    assert problem == (
-        "That it did not happen is known, and needs no one to confirm it: "
-        "decide retry, which performs it without a look-up."
-    )
-
-
 def test_a_kind_without_a_name_is_not_all_kinds(lease: Stack, console: Open) -> None:
     dead(lease, "named")
     dead(lease, "nameless", 1, error="")
@@ -253,75 +203,7 @@ def test_where_no_command_does_the_same_none_is_shown(lease: Stack, console: Ope
     assert all(" reject --letter " in one for one in every.commands)
 
 
-def test_where_an_effects_table_is_known_it_is_looked_at_before_a_retry_is_advised(
-    lease: Stack, console: Open, tmp_path: Path
-) -> None:
-    dead(lease, "m-1", reason="rounds_used_up", cause="late")
-    client = console(lease, effect_store=own_effect(tmp_path, "m-9"))
-    page = client.open("/dead-letters?reason=rounds_used_up&error=NotPerformed")
-    (advice,) = (one for one in page.words if one.startswith("For m-1, which waits longest"))
-    assert f"Look first whether {tmp_path}/effects.jsonl has its effect, which was not" in advice
-    assert page.actions == ["retry", "resolve", "reject"]
-
-
 # ---------------------------------------------------------------- stopped before it was decided
-
-
-def stopped(machine: Stack, *message_ids: str) -> Stack:
-    """Executions of two messages, of which somebody stopped those."""
-    stack = with_executions(machine, "m-1", "m-2")
-    made = stepfunctions_backends["123456789012"]["us-east-1"].state_machines[-1].executions
-    for message_id in message_ids:
-        arn = stack.execution_arn(message_id)
-        stack.stepfunctions.stop_execution(executionArn=arn)
-        (one,) = (one for one in made if one.execution_arn == arn)
-        one.stop_date = datetime.now(UTC)
-    return stack
-
-
-def test_what_ended_before_it_was_decided_waits_with_the_command_that_continues_it(
-    machine: Stack, console: Open, screen: Screen
-) -> None:
-    stack = stopped(machine, "m-1")
-    client = console(stack)
-    screen("stopped", client, "/stopped")
-    before = client.open("/stopped").words
-    denied(client, "stepfunctions", "ListExecutions")
-    assert client.open("/stopped").words[0] == before[0]  # as it was found before
-    other = console(stack, reads=False)
-    denied(other, "stepfunctions", "ListExecutions")
-    assert other.open("/stopped").problems == [
-        "AWS: An error occurred (AccessDenied) when calling the ListExecutions operation: no"
-    ]
-
-
-def test_that_not_all_that_stopped_was_looked_at_is_told(
-    machine: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(context, "MOST_STOPPED", 1)
-    page = console(stopped(machine, "m-1", "m-2")).open("/stopped")
-    assert page.words[0] == "Stopped before it was decided 1 or more"
-    assert page.commands == ["actonce dead-letters retry --stack-name actonce m-2"]
-    assert "only the 1 newest of each state were looked at. actonce list --status" in page.words[-1]
-
-
-def test_the_letter_of_what_ended_before_it_was_decided_waits_for_nothing_and_is_counted_once(
-    machine: Stack, console: Open
-) -> None:
-    stack = stopped(machine, "m-1")
-    for one in ("m-1", "m-2"):
-        post(stack, one, execution_arn=stack.execution_arn(one), reason="rejected")
-    client = console(stack)
-    assert (len(client.letters.entries), client.context.letters.state.messages) == (1, 2)
-    assert "Waiting for decision 1" in client.open("/waiting").words
-    assert [cells[0] for cells in client.open("/stopped").rows] == ["m-1"]
-    letters = client.open("/dead-letters")
-    assert [cells[1] for cells in letters.rows] == ["m-2"]
-    assert letters.actions == ["retry", "resolve", "reject"]
-    page = client.open("/message?id=m-1")
-    assert page.words[1] == "aborted Its execution is ABORTED."
-    assert page.words[3].endswith(" UTC. actonce dead-letters retry --stack-name actonce m-1")
-    assert page.actions == []
 
 
 # ---------------------------------------------------------------- the last audit

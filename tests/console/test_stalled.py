@@ -11,7 +11,6 @@ from actonce.console.views import messages
 from actonce.stack.clients import Stack
 from tests.console.client import Client
 from tests.console.conftest import Open
-from tests.embedded.waiting import DEADLINE
 
 WAITING: list[None] = []
 """A member for each view that waits."""
@@ -55,21 +54,3 @@ def test_no_more_views_wait_than_may_however_many_pages_ask(
     for _ in range(2):
         assert asyncio.run(ask_often()) == {504}
     assert len(WAITING) == module.MOST_AT_ONCE
-
-
-def test_many_pages_that_wait_keep_nothing_else_from_being_served(stalled: Client) -> None:
-    async def ask_while_many_wait(paths: list[str]) -> list[int]:
-        waiting = [
-            asyncio.create_task(stalled.ask_async("GET", "/messages"))
-            for _ in range(module.MOST_AT_ONCE + 20)
-        ]
-        answers = [
-            await asyncio.wait_for(stalled.ask_async("GET", path), DEADLINE) for path in paths
-        ]
-        assert not any(task.done() for task in waiting)
-        for task in waiting:
-            task.cancel()
-        return [answer.status for answer in answers]
-
-    others = ["/static/console.css", "/static/console.js", "/jobs", "/find?q=m-1"]
-    assert asyncio.run(ask_while_many_wait(others)) == [200, 200, 200, 303]

@@ -1,6 +1,5 @@
 """What doctor reads of a stack: without permissions, nothing is taken for good."""
 
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,8 +8,9 @@ import pytest
 
 from actonce.doctor.facts import Effects, Function, Missing, Unreadable
 from actonce.doctor.findings import CHECKS, Hazard, examine
-from actonce.doctor.looking import look
+from actonce.doctor.looking import _recovers, look
 from actonce.stack.clients import Aws, Stack
+from tests.support.stacks import forbid
 from tests.support.tables import make_table
 
 ACCOUNT = "us-east-1:123456789012"
@@ -60,16 +60,14 @@ def answering(code: str, message: str = "is not for you") -> Stack:
 
 
 def test_what_aws_does_not_tell_is_named_as_not_checked() -> None:
-    examination = examine(look(answering("AccessDenied"), datetime.now(UTC)))
+    examination = examine(look(answering("AccessDenied")))
     assert (examination.findings, examination.exit_status) == ((), 3)
-    named = {one.check: one.why for one in examination.not_checked}
-    told = {"remembering", "consumer-time-out", "looking-up"}
-    assert set(named) == set(CHECKS) - told
-    assert "was answered AccessDenied" in named["effect-time-out"]
+    assert set(examination.not_checked) == set(CHECKS) - {"consumer-time-out"}
+    assert "was answered AccessDenied" in examination.not_checked["effect-time-out"]
 
 
 def test_what_is_not_there_is_found() -> None:
-    facts = look(answering("ResourceNotFoundException"), datetime.now(UTC))
+    facts = look(answering("ResourceNotFoundException"))
     assert [facts.effect, facts.find, facts.requests, facts.effects] == [Missing()] * 4
     hazards = {(one.check, one.hazard) for one in examine(facts).findings}
     assert {
@@ -80,39 +78,24 @@ def test_what_is_not_there_is_found() -> None:
     } <= hazards
 
 
-def test_a_version_is_read_as_it_is_named() -> None:
+def test_an_alias_is_read_as_it_is_named() -> None:
     arn = f"arn:aws:lambda:{ACCOUNT}:function:cards:live"
     stack = answering("AccessDenied")
-    function: Any = stack.lambda_
-
-    def answer(**_: Any) -> Any:
-        told: dict[str, Any] = {"FunctionName": "cards", "FunctionArn": f"{arn}:3", "Timeout": 15}
-        told["DurableConfig"] = {"ExecutionTimeout": 3600}
-        told["Environment"] = {"Error": {"ErrorCode": "AccessDenied", "Message": "of its key"}}
-        return SimpleNamespace(status_code=200), told
-
-    function.meta.events.register_first("before-call.lambda.GetFunctionConfiguration", answer)
+    told: dict[str, Any] = {"FunctionName": "cards", "FunctionArn": f"{arn}:3", "Timeout": 15}
+    told["DurableConfig"] = {"ExecutionTimeout": 3600}
+    told["Environment"] = {"Error": {"ErrorCode": "AccessDenied", "Message": "of its key"}}
+    answer_next(stack, "lambda", "GetFunctionConfiguration", told)
     stack.outputs["EffectFunctionArn"] = arn
-    effect = look(stack, datetime.now(UTC)).effect
+    effect = look(stack).effect
     assert isinstance(effect, Function)
     assert (effect.arn, effect.timeout, effect.durable) == (arn, 15, 3600)
     assert isinstance(effect.variables, Unreadable)
 
 
-def test_a_version_is_held_against_what_is_deployed_by_now() -> None:
-    stack = answering("AccessDenied")
-    function: Any = stack.lambda_
-    version = f"arn:aws:lambda:{ACCOUNT}:function:cards:3"
-
-    def answer(params: Any, **_: Any) -> Any:
-        of_version = "cards%3A3" in params["url_path"]
-        variables = {"PROVIDER": "old" if of_version else "new"}
-        told: dict[str, Any] = {"FunctionName": "cards", "FunctionArn": "arn", "Timeout": 15}
-        return SimpleNamespace(status_code=200), told | {"Environment": {"Variables": variables}}
-
-    function.meta.events.register_first("before-call.lambda.GetFunctionConfiguration", answer)
-    stack.outputs["EffectFunctionArn"] = version
-    effect = look(stack, datetime.now(UTC)).effect
+def test_a_version_is_compared_with_what_is_deployed_by_now() -> None:
+    told = {"FunctionName": "cards", "FunctionArn": "arn", "Timeout": 15}
+    old, new = (told | {"Environment": {"Variables": {"A": one}}} for one in ("old", "new"))
+    effect = look(calling_a_version(answering("AccessDenied"), old, new)).effect
     assert isinstance(effect, Function)
     assert effect.deployed_since == ("Environment",)
 
@@ -132,17 +115,17 @@ def answer_next(stack: Stack, service: str, operation: str, *answers: dict[str, 
     events.register_first(f"before-call.{service}.{operation}", answer)
 
 
-def calling_a_version(stack: Stack) -> Stack:
-    """The stack, with a version as its effect."""
+def calling_a_version(stack: Stack, *answers: dict[str, Any]) -> Stack:
+    """The stack, with a version as its effect, which is described by these."""
     stack.outputs["EffectFunctionArn"] = VERSION
     del stack.outputs["FindFunctionArn"]
     told = {"FunctionName": "cards", "FunctionArn": VERSION, "Timeout": 15}
-    answer_next(stack, "lambda", "GetFunctionConfiguration", told)
+    answer_next(stack, "lambda", "GetFunctionConfiguration", *(answers or [told]))
     return stack
 
 
 def not_retained(stack: Stack) -> Any:
-    effect = look(stack, datetime.now(UTC)).effect
+    effect = look(stack).effect
     assert isinstance(effect, Function)
     return effect.not_retained
 
@@ -190,84 +173,76 @@ def test_what_cannot_be_read_of_a_version_is_never_taken_for_kept() -> None:
     ):
         assert isinstance(not_retained(deploying), Unreadable)
     nowhere = calling_a_version(answering("ValidationError", "does not exist"))
-    assert not_retained(nowhere) is None
+    assert not_retained(nowhere) == ()
 
 
 def test_a_mapping_is_read_with_what_it_drops() -> None:
     stack = answering("AccessDenied")
-    client: Any = stack.aws.client
-    mapping: dict[str, Any] = {"FunctionArn": "arn", "State": "Enabled"}
-    kept = {"Filters": [{"Pattern": "{}"}]}
     more: list[dict[str, Any]] = [
-        {"FilterCriteria": kept},
+        {"FilterCriteria": {"Filters": [{"Pattern": "{}"}]}},
         {"FilterCriteriaError": {"ErrorCode": "AccessDenied"}},
         {"FilterCriteria": {}},
-        {},
+        {"FunctionResponseTypes": ["ReportBatchItemFailures"]},
     ]
-    told = [mapping | one for one in more]
-
-    def give(answer: dict[str, Any]) -> Any:
-        return lambda **_: (SimpleNamespace(status_code=200), answer)
-
+    told = [{"FunctionArn": "arn", "State": "Enabled"} | one for one in more]
     queue = {"QueueArn": "arn", "VisibilityTimeout": "30", "MessageRetentionPeriod": "60"}
-    for service, operation, answer in (
-        ("sqs", "GetQueueAttributes", {"Attributes": queue}),
-        ("lambda", "ListEventSourceMappings", {"EventSourceMappings": told}),
-    ):
-        events = client(service).meta.events
-        events.register_first(f"before-call.{service}.{operation}", give(answer))
-    feeds = look(stack, datetime.now(UTC)).feeds
+    answer_next(stack, "sqs", "GetQueueAttributes", {"Attributes": queue})
+    answer_next(stack, "lambda", "ListEventSourceMappings", {"EventSourceMappings": told})
+    feeds = look(stack).feeds
     assert not isinstance(feeds, Unreadable)
     assert [one.filters for one in feeds] == [True, True, False, False]
+    assert [one.reports_failures for one in feeds] == [False, False, False, True]
 
 
-CARDS = [
-    {"card": {"S": "c-1"}, "order_id": {"S": "g-1"}, "sent_at": {"N": "1769850000"}},
-    {"card": {"S": "c-2"}, "sent_at": {"S": "soon"}},
-]
+@pytest.mark.parametrize(
+    ("arns", "number"), [(["arn:1", "PendingConfirmation"], 1), (["PendingConfirmation"], 0)]
+)
+def test_only_a_subscription_that_is_confirmed_counts(arns: list[str], number: int) -> None:
+    stack = answering("AccessDenied")
+    told = [{"SubscriptionArn": one} for one in arns]
+    answer_next(stack, "sns", "ListSubscriptionsByTopic", {"Subscriptions": told})
+    assert look(stack).subscriptions == number
 
 
-def with_effects(moto_stack: Stack, *keys: str, index: str | None = None) -> Stack:
-    """A stack whose effects are in a table on moto, which the night exports."""
-    make_table(moto_stack.dynamodb, OUTPUTS["EffectsTableName"], *keys, index=index)
-    for item in CARDS:
-        moto_stack.dynamodb.put_item(
-            TableName=OUTPUTS["EffectsTableName"],
-            Item={key: {"S": "other"} for key in keys} | item,
-        )
+def effects_of(moto_stack: Stack, *keys: str, index: str | None = None) -> Effects:
+    """What is read of a table of effects on moto with these keys and two items."""
+    items: list[dict[str, Any]] = [
+        {"card": {"S": "c-1"}, "order_id": {"S": "g-1"}, "sent_at": {"N": "1769850000"}},
+        {"card": {"S": "c-2"}, "sent_at": {"S": "soon"}},
+    ]
+    items = [{key: {"S": "other"} for key in keys} | one for one in items]
+    name = OUTPUTS["EffectsTableName"]
+    make_table(moto_stack.dynamodb, name, *keys, items=items, index=index)
     stack = answering("AccessDenied")
     stack.aws._clients["dynamodb"] = moto_stack.dynamodb
     stack.outputs["AuditStateMachineArn"] = "arn"
-    return stack
-
-
-def effects_of(stack: Stack) -> Effects:
-    effects = look(stack, datetime.now(UTC)).effects
+    effects = look(stack).effects
     assert isinstance(effects, Effects)
     return effects
 
 
-def test_a_table_of_effects_is_read_with_its_key_a_sample_and_whether_it_can_be_exported(
-    moto_stack: Stack,
-) -> None:
-    stack = with_effects(moto_stack, "card", index="order_id")
-    effects = effects_of(stack)
-    assert (effects.key, effects.time, effects.description) == ("order_id", "sent_at", ("card",))
-    assert (effects.keys, effects.not_asked, effects.recovers) == (("card",), "", False)
+def test_a_table_of_effects_is_read_with_its_key_and_a_sample(moto_stack: Stack) -> None:
+    effects = effects_of(moto_stack, "card", index="order_id")
+    assert (effects.key, effects.time, effects.keys) == ("order_id", "sent_at", ("card",))
+    assert effects.not_asked == ""
     assert not isinstance(effects.sample, Unreadable)
     assert [one and one.message_id for one in effects.sample] == ["g-1", None]
+    assert effects.recovers is False
 
-    stack.dynamodb.update_continuous_backups(
-        TableName=effects.name,
-        PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True},
+
+def test_whether_a_table_can_be_exported_is_read_where_an_audit_exports_it(
+    moto_stack: Stack,
+) -> None:
+    make_table(moto_stack.dynamodb, "cards", "order_id")
+    assert _recovers(moto_stack, "cards") is False
+    moto_stack.dynamodb.update_continuous_backups(
+        TableName="cards", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
     )
-    assert effects_of(stack).recovers is True
-    del stack.outputs["AuditStateMachineArn"]
-    assert effects_of(stack).recovers is None
+    assert _recovers(moto_stack, "cards") is True
 
 
 def test_a_table_that_cannot_be_asked_for_one_message_says_why(moto_stack: Stack) -> None:
-    effects = effects_of(with_effects(moto_stack, "card"))
+    effects = effects_of(moto_stack, "card")
     assert isinstance(effects.not_asked, str)
     assert "order_id is neither the key of the effects table nor of an index" in effects.not_asked
 
@@ -279,15 +254,8 @@ def test_a_table_that_cannot_be_asked_for_one_message_says_why(moto_stack: Stack
 def test_what_may_not_be_read_of_a_table_leaves_the_rest(
     moto_stack: Stack, operation: str, unread: str
 ) -> None:
-    stack = with_effects(moto_stack, "order_id", "card")
-
-    def refuse(**_: Any) -> Any:
-        error = {"Error": {"Code": "AccessDeniedException", "Message": "not for you"}}
-        return SimpleNamespace(status_code=400), error
-
-    events: Any = stack.dynamodb.meta.events
-    events.register_first(f"before-call.dynamodb.{operation}", refuse)
-    effects = effects_of(stack)
+    forbid(moto_stack, "dynamodb", operation)
+    effects = effects_of(moto_stack, "order_id", "card")
     parts = ("sample", "not_asked", "recovers")
     assert [one for one in parts if isinstance(getattr(effects, one), Unreadable)] == [unread]
     assert effects.keys == ("order_id", "card")

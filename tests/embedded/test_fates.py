@@ -164,7 +164,7 @@ def test_no_decision_is_taken_on_what_was_aborted(
     assert ids["aborted"] in records.waiting(stack)
 
     # Its letter is in the queue, and nothing waits for a decision on it.
-    told = run_json(state, "dead-letters", "list", "--each")
+    told = run_json(state, "dead-letters", "list")
     listed = {one["message_id"] for one in told["dead_letters"]}
     assert ids["waiting"] in listed
     assert ids["aborted"] not in listed

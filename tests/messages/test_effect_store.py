@@ -1,16 +1,13 @@
-"""A team's own effects, out of its table or its file."""
+"""A team's own effects, out of its table."""
 
-import gzip
-import json
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from actonce.messages.effect_store import DynamoDbEffects, EffectStore, FileEffects
+from actonce.messages.effect_store import DynamoDbEffects
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed, UsageError
+from actonce.terminal.errors import Failed
 from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support.tables import consistency_of_reads, make_table
 
@@ -24,7 +21,7 @@ def card(message_id: Any, **more: str) -> dict[str, Any]:
     return {"message_id": key} | {name: {"S": value} for name, value in more.items()}
 
 
-def ids(effects: EffectStore) -> list[str]:
+def ids(effects: DynamoDbEffects) -> list[str]:
     return sorted("" if one is None else one.message_id for one in effects.every())
 
 
@@ -88,47 +85,13 @@ def test_ids_are_kept_as_all_records_keep_them(cards: DynamoDbEffects) -> None:
     assert cards.find_effects("x" * 2049) == []
 
 
-def test_a_table_that_cannot_be_asked_is_refused(cards: DynamoDbEffects) -> None:
-    with pytest.raises(Failed, match="no table 'cards'"):
-        cards.find_effects("m-1")
+def test_a_table_that_cannot_be_asked_is_told(cards: DynamoDbEffects) -> None:
     make_table(cards._dynamodb, "cards", "card")
     with pytest.raises(Failed, match="neither the key of the table cards nor of an index"):
         cards.find_effects("m-1")
 
 
-@pytest.mark.parametrize("packed", [True, False])
-def test_effects_are_read_out_of_a_file(tmp_path: Path, *, packed: bool) -> None:
-    lines = [
-        {"ref": "m-1", "when": TIME.isoformat(), "order": 7, "amount": 20, "name": "Eve"},
-        {"ref": 4711, "when": "yesterday"},
-        {"of": "something else"},
-    ]
-    text = "\n\n".join(map(json.dumps, lines)).encode()
-    file = tmp_path / "effects"
-    file.write_bytes(gzip.compress(text) if packed else text)
-    effects = FileEffects(file, Attributes("ref", "when", ("amount",), "order"))
-    one, timeless, nameless = effects.every()
-    assert one is not None
-    assert (one.effect_id, one.at, one.description) == ("7", TIME, {"amount": 20})
-    assert timeless is not None
-    assert (timeless.message_id, timeless.effect_id, timeless.at) == ("4711", None, None)
-    assert nameless is None
-    assert effects.find_effects("m-1") == [one]
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b'{"message_id": "m-1"', "line 1, is no JSON"),
-        (b'["m-1"]', "line 1, is no object"),
-        (gzip.compress(b"{}" * 100, mtime=0)[:-9], "cannot be read"),
-    ],
-    ids=["cut off", "array", "broken gzip"],
-)
-def test_a_file_without_effects_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
-    file = tmp_path / "effects"
-    with pytest.raises(UsageError, match="there is no such file"):
-        FileEffects(file, Attributes())
-    file.write_bytes(content)
-    with pytest.raises(Failed, match=said):
-        list(FileEffects(file, Attributes()).every())
+def test_a_key_of_bytes_is_told(cards: DynamoDbEffects) -> None:
+    make_table(cards._dynamodb, "cards", "message_id", kind="B")
+    with pytest.raises(Failed, match="is of bytes"):
+        list(cards.every())

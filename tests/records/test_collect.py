@@ -231,8 +231,9 @@ def test_the_effects_are_those_of_the_table_that_the_stack_names(
 @pytest.mark.parametrize(
     ("items", "time", "option"),
     [
-        ([card("m-1", order="o-1")], None, "--effects-time"),
-        ([{"order": {"S": "settings"}}], "sent_at", "--effects-key"),
+        ([card("m-1", order="o-1")], None, "EffectsAttributes"),
+        ([card("m-1", order="o-1")], "done_at", "EffectsAttributes"),
+        ([{"order": {"S": "settings"}}], "sent_at", "EffectsAttributes"),
     ],
 )
 def test_without_an_effect_that_can_be_read_there_is_no_file(
@@ -322,7 +323,7 @@ def test_a_stream_that_cannot_be_got_leaves_the_others_alone(
     log(delivery("m-1"))
     for outputs, said in (
         ({}, "--effects-by executions"),  # nobody says where the effects are
-        ({"EffectsTableName": "none", "EffectsAttributes": "m,at"}, "no table 'none'"),
+        ({"EffectsTableName": "none", "EffectsAttributes": "m,at"}, "Table: none not found"),
     ):
         stack.outputs.update(outputs)
         collected = run(stack, tmp_path, "deliveries", "effects")

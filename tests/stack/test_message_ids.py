@@ -17,7 +17,6 @@ from actonce.stack.message_ids import put_id
         ("body:order.id", {"order": "o-1"}, None),
         ("body:join('/', [pk, sk])", {"pk": "p", "sk": "s"}, None),
         ("body:Records[0].id", {"Records": []}, None),
-        ("attribute:id", {"id": "o-1"}, None),
         ("deduplication-id", {}, None),
         ("body:message_id", ["no object"], None),
     ],

@@ -15,9 +15,9 @@ from tests.support import template
         *((fits, None) for fits in ("1.4.0", "1.4.9", "1.4.2rc1", "1.4.0; rm")),
         ("1.3.9", "older"),
         ("0.4.2", "older"),
-        ("1.10.0", "newer"),
+        ("1.10.0", "1.10.0, and this actonce"),
         (None, "older"),
-        ("main", "'main'"),
+        ("main", "main"),
     ],
 )
 def test_versions_fit_where_only_the_third_number_differs(

@@ -116,7 +116,6 @@ RENDERERS: dict[str, tuple[Callable[[str], Any], int | None]] = {
     "panel": (lambda text: console.out.print(Panel(Text(text))), None),
     "say": (console.say, 1),
     "json": (lambda text: console.print_json({text: text}), 1),
-    "json in lines": (lambda text: console.print_json_in_lines({"id": text}), 3),
     "rows": (lambda text: tables.print_rows(("A", "B"), [(text, "b"), ("a", "")]), 3),
     "fields": (lambda text: tables.print_fields({"a": text[:19], "b": None, "c": 1}), 3),
     "failed": (lambda text: failing(Failed(text))(), None),
@@ -141,7 +140,7 @@ def test_whatever_prints_prints_codes(name: str, terminal: bool, text: str) -> N
         assert got.count("\n") == lines
 
 
-@pytest.mark.parametrize("name", ["print", "json in lines", "rows", "failed"])
+@pytest.mark.parametrize("name", ["print", "rows", "failed"])
 def test_markup_and_names_of_pictures_are_plain_text(name: str) -> None:
     text = "[bold]a[/bold] [link=x]a[/link] [/] :x: :warning:"
     with captured() as stream:
@@ -181,8 +180,7 @@ def run_python(code: str, **variables: str) -> str:
     return (answer.stdout + answer.stderr).decode("utf-8", "surrogateescape")
 
 
-@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])  # in C, Click would write to the buffer
-def test_what_goes_around_the_consoles_is_guarded_too(locale: str) -> None:
+def test_what_goes_around_the_consoles_is_guarded_too() -> None:
     program = f"""
 import logging, threading, typer, warnings
 from actonce.cli import app as cli
@@ -198,8 +196,8 @@ def app(**_):
 cli.app = app
 cli.main()
 """
-    variables = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    got = run_python(program, **variables)
+    # In this locale Click would write to the buffer.
+    got = run_python(program, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
 
     assert len(re.findall(r"\\(?:u009b|x9b)1A", got)) >= 5
     assert not forbidden(got.replace("\t", ""))
@@ -235,9 +233,7 @@ def on_a_terminal(*arguments: str) -> str:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("where", "too-many", HOSTILE_SENT),
         (HOSTILE_SENT,),
-        ("where", f"--{HOSTILE_SENT}"),
         ("send", HOSTILE_SENT),
     ],
     ids=lambda arguments: " ".join(arguments).replace(HOSTILE_SENT, "HOSTILE"),
@@ -268,61 +264,25 @@ def test_a_terminal_gets_codes_of_what_waits_in_the_queues(
     for words in (
         ("dead-letters", "list"),
         ("dead-letters", "show", HOSTILE_SENT),
-        ("dead-letters", "retry", HOSTILE_SENT, "--yes"),
         ("unstarted", "list"),
-        ("unstarted", "show", HOSTILE_SENT),
         ("unstarted", "show", raw),
-        ("unstarted", "send-back", "--all", "--dry-run"),
     ):
         for json_ in ((), ("--json",)):
             got = without_own(on_a_terminal(*words, *json_))
-            assert "--yes" in words or "--all" in words or re.search(r"\\u00(1b|9b)", got), words
+            assert re.search(r"\\u00(1b|9b)", got), words
             assert not forbidden(got)
             assert not [line for line in got.split("\n") if line.startswith("✓")]
-
-
-def test_a_bar_on_a_terminal_moves_the_cursor_itself_and_lets_nobody_else() -> None:
-    # What is printed while a bar is drawn is not read for links and colours either.
-    program = f"""
-import sys
-from actonce.cli import app as cli
-from actonce.terminal import output as console
-text = {HOSTILE!a} + "\\x1b]8;;http://x\\x1b\\\\a"
-def app(**_):
-    with console.progress(text, 2) as bar:
-        bar.update(1)
-        print(text)
-        sys.stderr.write(text + "\\n")
-        console.err.print(text)
-cli.app = app
-cli.main()
-"""
-    ours, its = os.openpty()
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=its, stderr=its, stdin=its)
-    os.close(its)
-    got = b""
-    with contextlib.suppress(OSError):
-        while chunk := os.read(ours, 65536):
-            got += chunk
-    os.close(ours)
-    assert process.wait() == 0
-    for sequence in (b"\x1b[2J", b"\x1b]", b"\x07", b"\xc2\x9b", "\u202e".encode(), b"\xf3\xa0"):
-        assert sequence not in got
-    assert got.count(rb"\u001b]52;") >= 3
 
 
 # --------------------------------------------------------------------------- the job's own prints
 
 
-@pytest.mark.parametrize("fails", [True, False], ids=["fails", "tells"])
-def test_the_job_prints_codes_too(fails: bool) -> None:
+def test_the_job_prints_codes_too() -> None:
     program = f"""
 import sys
 from actonce_pipeline.audit import job as audit
 text = {HOSTILE!a}
 def judge(*_):
-    if {fails}:
-        raise audit.CannotAudit(text)
     return {{"sentence": text, "exit_status": 0}}
 audit.spark_session = lambda *_, **__: None
 audit.audit = judge

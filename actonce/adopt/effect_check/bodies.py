@@ -36,6 +36,8 @@ def sample_body(folder: Path) -> Any:
             except (ValueError, KeyError, TypeError) as error:
                 raise UsageError(
                     f"{sample} has no message with a JSON body, as an event of perform has: "
-                    '{"message": {"body": "{…}"}}. Or give the body: --body.'
+                    '{"message": {"body": "{…}"}}.'
                 ) from error
-    raise UsageError("Say what a message that it performs is: --body '{…}', or --body @FILE.")
+    raise UsageError(
+        f"There is no {SAMPLES[0]}: make it, with an event of perform that the function performs."
+    )

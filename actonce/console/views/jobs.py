@@ -35,10 +35,7 @@ def stop(context: Context, request: ViewRequest) -> Response:
 def _found(context: Context, request: ViewRequest) -> Job:
     found = context.jobs.get(request.number("number"))
     if found is None:
-        sentence = (
-            "There is no such job: this console forgets them when it ends, and old ones before."
-        )
-        raise Refused(sentence, 404, "/jobs")
+        raise Refused("There is no such job: a console forgets them when it ends.", 404, "/jobs")
     return found
 
 

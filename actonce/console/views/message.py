@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from botocore.exceptions import ClientError
 from starlette.responses import Response
 
 from actonce.console.context import Context
@@ -12,28 +11,19 @@ from actonce.console.machine_picture import machine_picture
 from actonce.console.queue_cache import Shown
 from actonce.console.responses import ViewRequest, page
 from actonce.console.views.dead_letters import DECISIONS
-from actonce.messages import history
 from actonce.messages.arguments import command_to_decide, message_argument
 from actonce.messages.dead_letters import DeadLetter, is_of_last
-from actonce.messages.difference import Difference, difference
 from actonce.messages.facts import failure_of
 from actonce.messages.not_found import not_found_sentences
 from actonce.messages.states import WAITING, state_of
 from actonce.messages.story import Story, UnstartedScan, read_story, with_log
 from actonce.messages.summary import Summary, summarize
-from actonce.messages.unstarted import Unstarted
 from actonce.operate.decisions.allowed import decisions_on
-from actonce.stack.aws_errors import error_text
 from actonce.stack.stack_files import sources
 from actonce.terminal.visible import json_text
-from actonce_core.histories.events import details
-from actonce_core.histories.reading import read_events
 
 _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
-"""Seconds between two looks: while it goes on by itself, and while it waits for a person."""
-
-MOST_LOOKS = 30
-"""For a message that is nowhere; after as many its page looks again only when somebody asks."""
+"""Seconds between two looks: while it goes on by itself, and while it waits, or is nowhere."""
 
 Form = tuple[str, DeadLetter, datetime]
 """The key of the form that decides on a message, its letter, and when that was read (UTC)."""
@@ -57,31 +47,7 @@ def log(context: Context, request: ViewRequest) -> Response:
     story = _story(context, request)
     at, with_lines = datetime.now(UTC), with_log(context.stack, story)
     context.with_log[story.message_id] = (at, with_lines)
-    if with_lines.conflicts and not any(entry.is_conflict for entry in story.unstarted):
-        # The log has a conflict that was not found in UnstartedQueue.
-        context.unstarted.scan()  # for which the story waits a moment
-        story = _story(context, request)
     return _page(context, "message_now.html.j2", request, story)
-
-
-def raw(context: Context, request: ViewRequest) -> Response:
-    """Input, output, error, cause and every event as Step Functions has them."""
-    execution = history.find_execution_of(context.stack, request.message_id)
-    events, unread = [], None
-    if execution is not None:
-        try:
-            events = read_events(context.stack.stepfunctions, execution.arn)
-        except ClientError as error:
-            unread = error_text(error)
-    return page(
-        context,
-        "raw.html.j2",
-        execution=execution,
-        unread=unread,
-        events=[
-            (event["id"], event["timestamp"], event["type"], details(event)) for event in events
-        ],
-    )
 
 
 def _story(context: Context, request: ViewRequest) -> Story:
@@ -101,16 +67,11 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
         if "log" in log_read.unread:
             unread["log"] = log_read.unread["log"]
         story = replace(story, lines=log_read.lines, unread=unread)
-    looks, is_nowhere = request.number("looks"), story.execution is None and story.row is None
-    every = _every(context, story, looks)
     values: dict[str, Any] = {
         "requested_id": request.message_id,
         "story": story,
         "log_read_at": log_read_at,
-        "every": every,
-        "looks": looks + 1 if is_nowhere else None,
-        "most_looks": MOST_LOOKS,
-        "looks_no_more": is_nowhere and every is None,
+        "every": _every(context, story),
         "argument": message_argument(story),
         "unstarted_read_at": context.unstarted.state.at,
         "unseen": None
@@ -127,7 +88,6 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
         values |= {
             "summary": summary,
             "body": _body(story),
-            "conflicts": _conflicts(story),
             "decide": _decision(context, story, summary, form),
             "picture": ""
             if story.execution is None or "history" in story.unread
@@ -141,16 +101,6 @@ def _body(story: Story) -> str | None:
     """The message's body; None: no execution has it."""
     body = None if story.execution is None else story.execution.input.get("body")
     return body if body is None or isinstance(body, str) else json_text(body)
-
-
-def _conflicts(story: Story) -> list[tuple[Unstarted, Difference | None]]:
-    """Its conflicts that wait, and how each differs from what was started; None: not known."""
-    first = _body(story)
-    return [
-        (entry, difference(first, entry.queued.body) if first and entry.queued.body else None)
-        for entry in story.unstarted
-        if entry.is_conflict
-    ]
 
 
 def _decision(
@@ -211,19 +161,13 @@ def _form(context: Context, request: ViewRequest, story: Story) -> Form | None:
     return key, found, state.at
 
 
-def _every(context: Context, story: Story, looks: int) -> int | None:
-    """Seconds until the page looks again; None: the message is over, or looked for often enough.
-
-    Args:
-        looks: how often the page has looked so far by itself.
-    """
+def _every(context: Context, story: Story) -> int | None:
+    """Seconds until the page looks again; None: the message is over."""
     if state_of(story) == WAITING:
         is_read = context.letters.state.reading is None
         return _WHILE_IT_WAITS if is_read else _WHILE_IT_RUNS
     if story.execution is not None:
-        is_open = story.execution.status == "RUNNING"
-    elif story.row is not None:
-        is_open = story.row.get("outcome") is None
-    else:
-        is_open = not story.unstarted and not story.unread and looks < MOST_LOOKS
-    return _WHILE_IT_RUNS if is_open else None
+        return _WHILE_IT_RUNS if story.execution.status == "RUNNING" else None
+    if story.row is not None:
+        return _WHILE_IT_RUNS if story.row.get("outcome") is None else None
+    return None if story.unstarted or story.unread else _WHILE_IT_WAITS

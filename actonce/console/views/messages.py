@@ -6,7 +6,6 @@ from starlette.responses import Response
 
 from actonce.console.context import Context
 from actonce.console.responses import ViewRequest, page, redirect
-from actonce.console.templating import address
 from actonce.console.views.dead_letters import VIEW
 from actonce.messages.recent import (
     EXECUTION_STATUSES,
@@ -57,9 +56,3 @@ def list_(context: Context, request: ViewRequest) -> Response:
         cursor=cursor,
         statuses=ROW_STATUSES if context.has_rows else EXECUTION_STATUSES,
     )
-
-
-def find(_: Context, request: ViewRequest) -> Response:
-    """Redirect to the page of a message by its whole id, blanks included."""
-    text = request.value("q")
-    return redirect(request, address("/message", id=text) if text.strip() else "/messages")

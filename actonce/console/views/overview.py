@@ -4,11 +4,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from actonce.console import context as contexts
 from actonce.console.context import REPLACED, Context
 from actonce.console.responses import A_WHILE, ViewRequest, page, redirect
 from actonce.console.templating import address
-from actonce.messages.arguments import as_argument
 from actonce.messages.filters import group_entries
 
 
@@ -25,23 +23,6 @@ def waiting(context: Context, request: ViewRequest) -> Response:
 def stack(context: Context, _: ViewRequest) -> Response:
     """The part with the stack's state."""
     return page(context, "stack.html.j2", status=context.status.get())
-
-
-def stopped(context: Context, _: ViewRequest) -> Response:
-    """The part with executions that ended before anybody had decided."""
-    found = context.stopped.get()
-    commands = [
-        f"actonce dead-letters retry{context.stack.options} "
-        f"{as_argument(message.message_id or message.name, message.name)}"
-        for message in (found.value.messages if found.value else [])
-    ]
-    return page(
-        context,
-        "stopped.html.j2",
-        found=found,
-        command="\n".join(commands),
-        most=contexts.MOST_STOPPED,
-    )
 
 
 def scan(context: Context, request: ViewRequest) -> Response:
