@@ -151,8 +151,8 @@ app = typer.Typer(
 )
 
 
-def _say_version(asked: bool) -> None:  # noqa: FBT001 - Typer's
-    if asked:
+def _say_version(wanted: bool) -> None:  # noqa: FBT001 - Typer's
+    if wanted:
         typer.echo(f"actonce {version()}")
         raise typer.Exit
 
@@ -188,12 +188,12 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        told = _describe_error(error)
-        if told is None:
+        description = _describe_error(error)
+        if description is None:
             raise
         from actonce.terminal import output  # noqa: PLC0415 - most of a list of commands' time
 
-        output.say_failed(told)
+        output.say_failed(description)
         is_word = isinstance(error, UnicodeEncodeError)
         is_name = isinstance(error, OSError) and error.errno in _NO_NAME
         status = 2 if is_word or is_name else 1

@@ -121,7 +121,7 @@ class BulkOptions:
     json: bool = False
     letter: str | None = None
 
-    def stack(self, at: TargetOptions, named: object) -> Stack:
+    def stack(self, at: TargetOptions, ids: object) -> Stack:
         """The stack to act on.
 
         A command with --all asks when it has shown what it would act on, and not here as well.
@@ -134,9 +134,9 @@ class BulkOptions:
             UsageError: entries and --all are given, or neither; or an option for --all with a named
                 entry; or --json and a question, before which nothing would be shown.
         """
-        if bool(named) == self.every:
+        if bool(ids) == self.every:
             raise UsageError("Name an ID, as list shows it, or say --all; not both.")
-        if named and (self.is_narrowed or self.dry_run):
+        if ids and (self.is_narrowed or self.dry_run):
             raise UsageError(
                 "--dry-run, --rate, and what narrows --all, such as --reason and --limit, go with "
                 "--all only: leave them out, or name no ID."
@@ -177,14 +177,14 @@ def bulk_options(
     options |= {"json": Json}
 
     def options_given(
-        before: str | None, limit: int | None, match: str | None, **said: Any
+        before: str | None, limit: int | None, match: str | None, **given: Any
     ) -> BulkOptions:
         if match == "":
             raise UsageError(
                 "An empty --match leaves nothing out: is a variable of your shell unset?"
             )
-        told = {name: said.pop(name) for name in kinds}
-        kind = {name: value for name, value in told.items() if value is not None}
+        by_kind = {name: given.pop(name) for name in kinds}
+        kind = {name: value for name, value in by_kind.items() if value is not None}
         if kind.get("reason", reasons[0]) not in reasons:
             raise UsageError(
                 f"There is no reason {kind['reason']!r}; there are {', '.join(reasons)}."
@@ -192,9 +192,9 @@ def bulk_options(
         if "error" in kind:
             kind["error"] = name_of(kind["error"])  # as the list shows it, or as it is
         at = None if before is None else read_moment(before, datetime.now(UTC))
-        narrowed = (*kind.values(), before, limit, match, said.get("rate"))
+        narrowed = (*kind.values(), before, limit, match, given.get("rate"))
         is_narrowed = any(one is not None for one in narrowed)
-        return BulkOptions(EntryFilter(kind, at, match, limit), is_narrowed, **said)
+        return BulkOptions(EntryFilter(kind, at, match, limit), is_narrowed, **given)
 
     return group_options("how", options, options_given)
 
@@ -203,7 +203,7 @@ def read(
     queue: QueueReader,
     name: str,
     look: Callable[[Callable[[int], None]], Listing[E]],
-    named: Sequence[str] = (),
+    ids: Sequence[str] = (),
 ) -> Listing[E]:
     """Read a queue by `look`, with a bar where it takes long; keep only the entries `named`."""
     with queue, console.progress(f"Reading {name}") as bar:
@@ -213,9 +213,9 @@ def read(
             f"Another reader holds {listing.in_flight_elsewhere:,} more at this moment. They are "
             "not listed here."
         )
-    if not named:
+    if not ids:
         return listing
-    chosen = [one for one in listing.entries if any(map(one.is_named, named))]
+    chosen = [one for one in listing.entries if any(map(one.is_named, ids))]
     return replace(listing, entries=chosen)
 
 
@@ -238,7 +238,7 @@ def act(
     verb: str,
     work: Bulk[E],
     how: BulkOptions,
-    named: Sequence[str] = (),
+    ids: Sequence[str] = (),
     *,
     warning: str | None = None,
 ) -> None:
@@ -258,7 +258,7 @@ def act(
     """
     listing = work.listing
     entries, held = listing.entries, listing.in_flight_elsewhere
-    missing = [name for name in dict.fromkeys(named) if not any(e.is_named(name) for e in entries)]
+    missing = [name for name in dict.fromkeys(ids) if not any(e.is_named(name) for e in entries)]
     if not how.every or _is_confirmed(kind, verb, listing, how, warning):
         try:
             if entries:
@@ -325,10 +325,15 @@ def _print_results(
     """Print how many ended how, and why each of those that failed did."""
     held = work.listing.in_flight_elsewhere
     if how.json:
-        told = {"action": verb, "dry_run": False, "counts": work.results_by_end, "left": work.left}
-        told |= {"ends": [one.as_json() for one in work.ended], "missing": missing}
-        told |= {"file": work.kept_in and str(work.kept_in), "left_behind": work.left_behind}
-        console.print_json(told | {"in_flight_elsewhere": held})
+        results = {
+            "action": verb,
+            "dry_run": False,
+            "counts": work.results_by_end,
+            "left": work.left,
+        }
+        results |= {"ends": [one.as_json() for one in work.ended], "missing": missing}
+        results |= {"file": work.kept_in and str(work.kept_in), "left_behind": work.left_behind}
+        console.print_json(results | {"in_flight_elsewhere": held})
     elif how.every and not work.listing.entries and not held:
         console.out.print(f"There is no {kind.one} that matches.")
     else:

@@ -265,9 +265,9 @@ def _decide(
         return
     answer = decide(stack, message_id, decision, note.strip(), how.letter)
     if how.json:
-        told: dict[str, Any] = {"message_id": message_id, "decision": decision}
-        told |= {"end": answer.end, "text": answer.text, "left_behind": answer.left_behind}
-        console.print_json(told)
+        result: dict[str, Any] = {"message_id": message_id, "decision": decision}
+        result |= {"end": answer.end, "text": answer.text, "left_behind": answer.left_behind}
+        console.print_json(result)
     if not answer.end.happened:
         raise Failed(f"Nothing was decided. {answer.text}")
     if not how.json:

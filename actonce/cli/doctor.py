@@ -47,8 +47,11 @@ def doctor(*, at: TargetOptions, states: States = False, json: Json = False) -> 
     if states:
         answers = ask_about(stack)
         if json:
-            told = {"states": [asdict(one) for one in answers], "exit_status": exit_status(answers)}
-            console.print_json({"stack": stack.display_name} | told)
+            result = {
+                "states": [asdict(one) for one in answers],
+                "exit_status": exit_status(answers),
+            }
+            console.print_json({"stack": stack.display_name} | result)
         else:
             _show_answers(stack.display_name, answers)
         raise typer.Exit(exit_status(answers))
@@ -68,10 +71,10 @@ def _show(examination: Examination) -> None:
         console.out.print(f"NOT CHECKED ({name}): {why}.")
     made = len(CHECKS) - len(examination.not_checked)
     found = len(examination.findings)
-    told = f"{found} finding{'' if found == 1 else 's'}" if found else "nothing found"
+    conclusion = f"{found} finding{'' if found == 1 else 's'}" if found else "nothing found"
     if examination.start_executions == "on-trouble":
-        told += "; executions are started on trouble only"
-    console.out.print(f"{examination.stack}: {made} of {len(CHECKS)} checks made, {told}.")
+        conclusion += "; executions are started on trouble only"
+    console.out.print(f"{examination.stack}: {made} of {len(CHECKS)} checks made, {conclusion}.")
 
 
 def _as_json(examination: Examination) -> dict[str, object]:

@@ -87,7 +87,7 @@ def check(
 
         actonce effect check --body @card.json --rejected '{}' --json --yes
     """
-    asked, rejects, refuses, slows = (
+    sample, rejects, refuses, slows = (
         None if text is None else body_from(text) for text in (body, rejected, not_performed, slow)
     )
     if not yes:
@@ -97,8 +97,8 @@ def check(
     with _untriable():
         function, timeout, id_from = _deployed(stack_name)
         if body is None:
-            asked = sample_body(Path.cwd())
-        settings = Settings(asked, timeout, margin, 2 * margin, rejects, refuses, slows, id_from)
+            sample = sample_body(Path.cwd())
+        settings = Settings(sample, timeout, margin, 2 * margin, rejects, refuses, slows, id_from)
         for one in Trial(function, settings).run():
             found.append(one)
             if not json:

@@ -67,8 +67,8 @@ def up(
         for finding in examine(look(one)).findings:
             if finding.check in OF_VERSIONS:
                 console.say_warning(finding.sentence)
-    told = ", ".join(one.display_name for one in stacks)
-    console.out.print(f"Up at {state.endpoint_url}, stack {told}", markup=False)
+    names = ", ".join(one.display_name for one in stacks)
+    console.out.print(f"Up at {state.endpoint_url}, stack {names}", markup=False)
 
 
 def down() -> None:

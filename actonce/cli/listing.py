@@ -103,7 +103,7 @@ def _show(found: Page, *, is_of_rows: bool, is_narrowed: bool) -> None:
         }
         rows = [[tell(one) for tell in columns.values()] for one in found.messages]
         # A column in which nothing stands is left out.
-        kept = [number for number, told in enumerate(zip(*rows, strict=True)) if any(told)]
+        kept = [number for number, column in enumerate(zip(*rows, strict=True)) if any(column)]
         headers = [*columns]
         tables.print_rows(
             [headers[number] for number in kept], [[row[number] for number in kept] for row in rows]

@@ -79,9 +79,9 @@ def group_options(
         added = {option: _option(option, annotation) for option, annotation in options.items()}
 
         @functools.wraps(command)
-        def run(*named: Any, **given: Any) -> None:
-            said = {option: given.pop(option, one.default) for option, one in added.items()}
-            command(*named, **given, **{name: make(**said)})
+        def run(*arguments: Any, **given: Any) -> None:
+            values = {option: given.pop(option, one.default) for option, one in added.items()}
+            command(*arguments, **given, **{name: make(**values)})
 
         parameters: list[inspect.Parameter] = []
         for own in inspect.signature(command, eval_str=True).parameters.values():
@@ -114,7 +114,7 @@ def with_glossary(words: Mapping[str, str]) -> Decorator:
     Args:
         words: their meanings, by word.
     """
-    told = "".join(
+    glossary = "".join(
         textwrap.fill(f"{word}: {means}", 76, initial_indent="    ", subsequent_indent=" " * 8)
         + "\n"
         for word, means in words.items()
@@ -122,7 +122,7 @@ def with_glossary(words: Mapping[str, str]) -> Decorator:
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         before, example, after = str(command.__doc__).partition("    Example")
-        command.__doc__ = f"{before}    \b\n{told}\n{example}{after}"
+        command.__doc__ = f"{before}    \b\n{glossary}\n{example}{after}"
         return command
 
     return decorate

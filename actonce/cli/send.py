@@ -128,9 +128,9 @@ def send(
         }
         console.print_json(summary)
     else:
-        told = pluralize(results.sent, "message", "messages")
+        sentence = pluralize(results.sent, "message", "messages")
         already = f"; {before:,} were sent before" if before else ""
-        console.out.print(f"Sent {told} in {seconds:.1f} s{already}")
+        console.out.print(f"Sent {sentence} in {seconds:.1f} s{already}")
     if results.failed:
         of = pluralize(total, "line", "lines")
         raise Failed(f"{results.failed:,} of {of} were not sent; the reason of each stands above.")

@@ -75,9 +75,9 @@ def _show(found: Status, now: datetime, options: str) -> None:
 
 
 def _waits_for(found: Status) -> str:
-    told = {"person": "a person", "provider": "the provider", None: "nobody"}[found.waits_for]
+    whom = {"person": "a person", "provider": "the provider", None: "nobody"}[found.waits_for]
     is_sure = found.waits_for == "person" or found.is_seen_whole
-    return told if is_sure else f"{told}, as far as could be seen"
+    return whom if is_sure else f"{whom}, as far as could be seen"
 
 
 def _what_waits(found: Status, options: str) -> list[tuple[str, str, str, str]]:
@@ -95,13 +95,13 @@ def _what_waits(found: Status, options: str) -> list[tuple[str, str, str, str]]:
         ),
         (_label("not_started"), _about(found.not_started), _oldest(lying), "unstarted list"),
     ]
-    told = found.executions
-    if told is not None:
+    executions = found.executions
+    if executions is not None:
         rows += [
-            (_label("aborted"), _counted(told.aborted), "", "list --status aborted"),
-            (_label("failed"), _counted(told.failed), "", "list --status failed"),
-            (_label("retrying"), _counted(told.retrying), "", "list --status running"),
-            (_label("at_work"), _counted(told.at_work), "", ""),
+            (_label("aborted"), _counted(executions.aborted), "", "list --status aborted"),
+            (_label("failed"), _counted(executions.failed), "", "list --status failed"),
+            (_label("retrying"), _counted(executions.retrying), "", "list --status running"),
+            (_label("at_work"), _counted(executions.at_work), "", ""),
         ]
     else:
         why = _not_seen(found, "executions", "actonce list reads the rows")
@@ -124,8 +124,8 @@ def _about(number: int) -> str:
     return f"about {number:,}" if number else "0"
 
 
-def _counted(told: Count) -> str:
-    return f"{told.count:,}{' or more' if told.more else ''}"
+def _counted(count: Count) -> str:
+    return f"{count.count:,}{' or more' if count.more else ''}"
 
 
 def _oldest(depth: Depth) -> str:
@@ -145,8 +145,8 @@ def _paused(found: Status) -> str:
 def _alarms(found: Status, now: datetime) -> str:
     if found.alarms is None:
         return _not_seen(found, "alarms", "no data yet")
-    told = [f"{one.name} (for {age(one.since, now)})" for one in found.alarms]
-    return ", ".join(told) or "none is on"
+    alarms = [f"{one.name} (for {age(one.since, now)})" for one in found.alarms]
+    return ", ".join(alarms) or "none is on"
 
 
 def _audited(found: Status) -> str:

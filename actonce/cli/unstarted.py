@@ -109,8 +109,8 @@ def show(
     with _queue(stack) as queue:
         found = find_by_message_id(queue, message_reader(stack), message_id)
     if not found and queue.in_flight_elsewhere:
-        told = unknown_because_in_flight(f"{message_id!r} is", queue.in_flight_elsewhere)
-        raise Failed(f"{told[0].upper()}{told[1:]}; look again.")
+        reason = unknown_because_in_flight(f"{message_id!r} is", queue.in_flight_elsewhere)
+        raise Failed(f"{reason[0].upper()}{reason[1:]}; look again.")
     if not found:
         raise Failed(
             f"{message_id!r} is not in UnstartedQueue. What is: actonce unstarted "

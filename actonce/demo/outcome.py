@@ -117,14 +117,14 @@ def to_look_at(sent: Collection[SentMessage], records: Records) -> str | None:
     message has an id.
     """
     delivered = Counter(line.get("execution_name") for line in records.deliveries)
-    told = [
+    lines = [
         (one.execution_name in records.waiting, delivered[one.execution_name], one)
         for one in sent
         if one.message_id is not None and one.execution_name is not None
     ]
-    if not told:
+    if not lines:
         return None
-    *_, one = max(told, key=itemgetter(0, 1))
+    *_, one = max(lines, key=itemgetter(0, 1))
     return as_argument(str(one.message_id), str(one.execution_name))
 
 

@@ -77,7 +77,7 @@ def execution_names(stack: Stack, status: "ExecutionStatusType") -> set[str]:
     """Names of the executions of that status, or of a lease's rows of it."""
     if stack.ledger_table is not None:
         rows, _ = _rows(stack, stack.ledger_table)
-        return {name for name, told in rows.items() if told == status}
+        return {name for name, known_status in rows.items() if known_status == status}
     return set(_executions(stack, statusFilter=status))
 
 

@@ -295,7 +295,7 @@ def wait_for_rest(stack: Stack, expected: int = 0, *, quiet_seconds: float = QUI
     last, since = None, time.monotonic()
     with console.progress("Acted on", expected) as bar:
         while True:
-            asked = time.monotonic()
+            started = time.monotonic()
             queued = sum(counts(stack.sqs, stack.requests_queue))
             running = records.execution_names(stack, "RUNNING")
             waiting = records.waiting(stack) if not queued and running else set()
@@ -313,4 +313,4 @@ def wait_for_rest(stack: Stack, expected: int = 0, *, quiet_seconds: float = QUI
             # What waits in the queue may be a duplicate, so the bar counts it as not acted on.
             bar.update(max(0, expected - len(running) - queued))
             # Polling may take long, and must leave time for the work itself.
-            time.sleep(max(POLL_SECONDS, time.monotonic() - asked))
+            time.sleep(max(POLL_SECONDS, time.monotonic() - started))

@@ -110,8 +110,8 @@ def _audited(records: Path, now: datetime, *, by_word: bool, last: bool) -> dict
             if last:
                 spark.stop()
     except Exception as error:
-        said = str(error).split("\n", 1)[0]
-        raise Failed(f"The audit of the demo's records failed: {said}") from error
+        reason = str(error).split("\n", 1)[0]
+        raise Failed(f"The audit of the demo's records failed: {reason}") from error
     return summary
 
 

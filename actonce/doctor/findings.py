@@ -140,8 +140,8 @@ def earlier_versions(facts: Facts) -> Findings:
 
 def _called(facts: Facts) -> list[Function]:
     """The functions that executions call, each once."""
-    named = (facts.find, existing(facts.effect))
-    return list({one.arn: one for one in named if isinstance(one, Function)}.values())
+    functions = (facts.find, existing(facts.effect))
+    return list({one.arn: one for one in functions if isinstance(one, Function)}.values())
 
 
 def consumer_time_out(facts: Facts) -> Findings:
@@ -154,11 +154,11 @@ def consumer_time_out(facts: Facts) -> Findings:
     name, others = "FUNCTION_TIMEOUT_SECONDS", "others take its messages over"
     if facts.starts_executions:
         name, others = "STARTER_TIMEOUT_SECONDS", "executions look up what it began"
-    told = int((readable(consumer.variables) or {}).get(name, "0"))
-    if told and consumer.timeout > told:
+    configured = int((readable(consumer.variables) or {}).get(name, "0"))
+    if configured and consumer.timeout > configured:
         yield _twice(
-            f"{consumer.name} may run {consumer.timeout} s, and {others} as "
-            f"if it ended after {told}. Deploy the stack again: somebody changed the function."
+            f"{consumer.name} may run {consumer.timeout} s, and {others} as if it ended after "
+            f"{configured}. Deploy the stack again: somebody changed the function."
         )
 
 

@@ -58,8 +58,8 @@ def _or_unreadable(read: Callable[[], T]) -> T | Unreadable:
 
 
 def _why(error: ClientError) -> str:
-    told = error.response["Error"]
-    return f"{error.operation_name} was answered {told['Code']}: {told.get('Message', '')}"
+    failure = error.response["Error"]
+    return f"{error.operation_name} was answered {failure['Code']}: {failure.get('Message', '')}"
 
 
 def _or_missing(read: Callable[[], T]) -> T | Missing | Unreadable:
@@ -171,13 +171,13 @@ def _mappings(stack: Stack, queue_arn: str) -> Iterator[Feed]:
 
 
 def _effects(stack: Stack, table: DynamoDbEffects) -> Effects:
-    name, named = stack.effects_table, table.attributes
+    name, attributes = stack.effects_table, table.attributes
     described = stack.dynamodb.describe_table(TableName=name)["Table"]
     is_exported = "AuditStateMachineArn" in stack.outputs
     return Effects(
         name,
-        named.key,
-        named.time,
+        attributes.key,
+        attributes.time,
         tuple(one["AttributeName"] for one in described["KeySchema"]),
         _or_unreadable(lambda: _not_asked(table)),
         _or_unreadable(lambda: tuple(table.some(_SAMPLE))),

@@ -121,8 +121,8 @@ def _judge(expected: Expected, answer: Mapping[str, Any]) -> tuple[Verdict, str]
     if json.dumps(found) == json.dumps(expected):  # where true is not 1
         return Verdict.HOLDS, ""
     error = {name: answer[name] for name in ("error", "cause") if name in answer}
-    wanted, told = (json.dumps(one) for one in (expected._asdict(), found._asdict() | error))
-    return Verdict.FAILS, f"expected {_shown(wanted)}, AWS: {_shown(told)}"
+    wanted, actual = (json.dumps(one) for one in (expected._asdict(), found._asdict() | error))
+    return Verdict.FAILS, f"expected {_shown(wanted)}, AWS: {_shown(actual)}"
 
 
 def _shown(text: str) -> str:

@@ -338,12 +338,12 @@ class _Run:
                 name = source.attributes.key if effect is None else source.attributes.time
                 left_out[f"have no {name}, and are taken for no effects"] += 1
                 continue
-            named = {} if effect.effect_id is None else {"effect_id": effect.effect_id}
-            if not named:
+            identity = {} if effect.effect_id is None else {"effect_id": effect.effect_id}
+            if not identity:
                 left_out[_ALONE] += 1
             at = timestamp(effect.at) if effect.at else None
             record = {"stream": "effects", "version": 1, "at": at}
-            yield record | {"message_id": effect.message_id} | named
+            yield record | {"message_id": effect.message_id} | identity
         if number and sum(left_out.values()) - left_out[_ALONE] == number:
             # An empty file would make every message a lost one.
             raise Failed(

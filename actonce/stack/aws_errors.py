@@ -39,16 +39,18 @@ _FORBIDDEN: Final = _EXPIRED | {
 
 def describe_error(error: Exception) -> str | None:
     """The sentence; None if the error is not one of AWS or of the network."""
-    told = f"AWS: {error}"
+    description = f"AWS: {error}"
     if isinstance(error, ClientError):
         if is_missing(error):
-            told += " The stack, or a part of it, may be gone: actonce status looks."
+            description += " The stack, or a part of it, may be gone: actonce status looks."
         if error.response.get("Error", {}).get("Code") in _EXPIRED:
-            told += " The credentials have expired: get new ones, as by aws sso login."
-        return told
+            description += " The credentials have expired: get new ones, as by aws sso login."
+        return description
     if isinstance(error, EndpointConnectionError | ConnectionClosedError):
-        return f"{told}. Nothing answers there; the embedded AWS is brought up by actonce up."
-    return told if isinstance(error, (BotoCoreError, unreadable_answer())) else None
+        return (
+            f"{description}. Nothing answers there; the embedded AWS is brought up by actonce up."
+        )
+    return description if isinstance(error, (BotoCoreError, unreadable_answer())) else None
 
 
 def unreadable_answer() -> type[Exception]:

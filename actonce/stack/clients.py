@@ -174,10 +174,10 @@ class Aws:
             ClientError: AWS refuses.
         """
         answer = self.client("sts").get_caller_identity()
-        told = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
-        if told is None:
+        date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+        if date is None:
             raise Failed("AWS does not say what time it is: something in between took it away.")
-        return parsedate_to_datetime(told)
+        return parsedate_to_datetime(date)
 
 
 @functools.cache
@@ -268,10 +268,10 @@ class Stack:
         """
         found = cls.find_all(aws, name)
         if len(found) > 1:
-            told = ", ".join(sorted(one.path for one in found))
+            paths = ", ".join(sorted(one.path for one in found))
             raise UsageError(
                 f"The stack {name!r} has {len(found)} ActOnce stacks in it: say which with "
-                f"--stack-name, one of {told}."
+                f"--stack-name, one of {paths}."
             )
         return found[0]
 
@@ -364,8 +364,8 @@ def outputs_of(aws: Aws, name: str) -> dict[str, str]:
     return _outputs(described(aws, name))
 
 
-def _outputs(told: Mapping[str, Any]) -> dict[str, str]:
-    return {one["OutputKey"]: one["OutputValue"] for one in told.get("Outputs", [])}
+def _outputs(described: Mapping[str, Any]) -> dict[str, str]:
+    return {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
 
 
 def _within(
@@ -376,11 +376,11 @@ def _within(
     depth: int = 0,
 ) -> Iterator[Stack]:
     """The ActOnce stacks in a stack; `above` has the outputs of the stack around it."""
-    told = described(aws, name)
-    outputs = _outputs(told)
+    found = described(aws, name)
+    outputs = _outputs(found)
     if "UnstartedQueueUrl" in outputs:
         of_the_audit = {one: above[one] for one in OF_THE_AUDIT if one in above}
-        yield Stack(aws, name, of_the_audit | outputs, path, id=told["StackId"])
+        yield Stack(aws, name, of_the_audit | outputs, path, id=found["StackId"])
     elif depth < _DEEPEST:
         for logical_id, nested in sorted(resources_of(aws, name, _NESTED).items()):
             yield from _within(aws, nested, f"{path}/{logical_id}", outputs, depth + 1)

@@ -40,8 +40,12 @@ class TargetOptions:
     @property
     def aws_options(self) -> dict[str, str]:
         """The options that only AWS has, and their values."""
-        told = {"--config-env": self.config_env, "--profile": self.profile, "--region": self.region}
-        return {option: value for option, value in told.items() if value}
+        options = {
+            "--config-env": self.config_env,
+            "--profile": self.profile,
+            "--region": self.region,
+        }
+        return {option: value for option, value in options.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,23 +146,25 @@ def decide(
             f"the keys that go with it, or leave {aws_options} out."
         )
     if not aws_options:
-        named = endpoint is None or (embedded is not None and endpoint == embedded.endpoint_url)
-        if named and embedded is not None:
+        is_embedded = endpoint is None or (
+            embedded is not None and endpoint == embedded.endpoint_url
+        )
+        if is_embedded and embedded is not None:
             return _up(chosen, embedded)
     shown, stack = chosen.profile or _profile_of(variables), chosen.stack_name
     region = chosen.region or variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION")
-    said = {
+    source = {
         "stack_name": stack if stack is not None else variables.get(STACK_NAME) or None,
         "region": region or None,
         "profile": shown or variables.get("AWS_ACCESS_KEY_ID") or None,
     }
     file = configured()
-    of_file = {name: value for name, value in file.said.items() if said[name] is None}
-    stack = (said | of_file)["stack_name"]
+    of_file = {name: value for name, value in file.said.items() if source[name] is None}
+    stack = (source | of_file)["stack_name"]
     return Place(
         endpoint_url=endpoint,
         profile=chosen.profile or of_file.get("profile"),
-        region=(said | of_file)["region"],
+        region=(source | of_file)["region"],
         shown_profile=shown or of_file.get("profile"),
         stack=DEFAULT_STACK if stack is None else stack,
         by_file=f"{', '.join(of_file)} by {file.section}" if of_file else "",
@@ -190,12 +196,12 @@ def options(chosen: TargetOptions, name: str) -> str:
 
     They are those that were given, and the stack's name, unless it is the default.
     """
-    named = None if name == DEFAULT_STACK and chosen.stack_name is None else name
-    told = ({"--stack-name": named} if named else {}) | chosen.aws_options
-    said = [f" {option} {shlex.quote(value)}" for option, value in told.items()]
+    stack_name = None if name == DEFAULT_STACK and chosen.stack_name is None else name
+    values = ({"--stack-name": stack_name} if stack_name else {}) | chosen.aws_options
+    words = [f" {option} {shlex.quote(value)}" for option, value in values.items()]
     if chosen.embedded is not None:
-        said.append(" --embedded" if chosen.embedded else " --aws")
-    return "".join(said)
+        words.append(" --embedded" if chosen.embedded else " --aws")
+    return "".join(words)
 
 
 def line(place: Place, stack: str | None, account: str | None, region: str | None) -> str:
@@ -208,15 +214,15 @@ def line(place: Place, stack: str | None, account: str | None, region: str | Non
         region: its name; None if it is not known.
     """
     if place.is_embedded:
-        told = [f"On the embedded AWS at {place.endpoint_url}"]
+        parts = [f"On the embedded AWS at {place.endpoint_url}"]
     elif place.is_aws:
         at = f" at {place.endpoint_url}" if place.endpoint_url else ""
-        told = [f"On AWS{at}: account {account or 'unknown'}", f"Region {region or 'unknown'}"]
+        parts = [f"On AWS{at}: account {account or 'unknown'}", f"Region {region or 'unknown'}"]
     else:
-        told = [f"At {place.endpoint_url} ({ENDPOINT})"]
-    told += [f"stack {stack}"] if stack is not None else []
-    told += [f"profile {place.shown_profile}"] if place.is_aws and place.shown_profile else []
-    return ", ".join(told) + (f" ({place.by_file})" if place.by_file else "")
+        parts = [f"At {place.endpoint_url} ({ENDPOINT})"]
+    parts += [f"stack {stack}"] if stack is not None else []
+    parts += [f"profile {place.shown_profile}"] if place.is_aws and place.shown_profile else []
+    return ", ".join(parts) + (f" ({place.by_file})" if place.by_file else "")
 
 
 def is_loopback(url: str | None) -> bool:

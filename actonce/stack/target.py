@@ -51,9 +51,9 @@ def find_stack(chosen: TargetOptions = _NOT_CHOSEN, *, changes: bool = False) ->
     where = _tell(aws, place, place.stack, asks=changes and not chosen.yes)
     found = Stack.find(aws, place.stack)
     stack = replace(found, options=options(chosen, place.stack), where=where)
-    told = version_mismatch(stack.display_name, stack.version, version())
-    if told is not None:
-        console.say_warning(told)
+    warning = version_mismatch(stack.display_name, stack.version, version())
+    if warning is not None:
+        console.say_warning(warning)
     return stack
 
 
@@ -75,19 +75,19 @@ def configured(folder: Path, env: str | None) -> Configured:
         if env is not None:
             raise UsageError(f"--config-env {env}: there is no {_SAMCONFIG} here, nor above.")
         return Configured()
-    told = os.path.relpath(file, folder)
+    shown_path = os.path.relpath(file, folder)
     try:
         document = tomllib.loads(file.read_text("utf-8"))
         if env is not None and env not in document:
             envs = ", ".join(name for name in document if name != "version")
-            raise UsageError(f"--config-env {env}: {told} has {envs or 'no environment'}.")
-        said = document.get(env or "default", {})
-        both = [said.get(one, {}).get("parameters", {}) for one in ("global", "deploy")]
+            raise UsageError(f"--config-env {env}: {shown_path} has {envs or 'no environment'}.")
+        settings = document.get(env or "default", {})
+        both = [settings.get(one, {}).get("parameters", {}) for one in ("global", "deploy")]
         values = {name: (both[0] | both[1]).get(name) for name in _OF_SAMCONFIG}
     except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise UsageError(f"{told} cannot be read ({error}): mend it.") from error
+        raise UsageError(f"{shown_path} cannot be read ({error}): mend it.") from error
     return Configured(
-        f"[{env or 'default'}] of {told}",
+        f"[{env or 'default'}] of {shown_path}",
         {name: value for name, value in values.items() if isinstance(value, str) and value},
     )
 
@@ -116,18 +116,18 @@ def _tell(aws: Aws, place: Place, name: str | None, *, asks: bool) -> str:
             caller = aws.caller
             account = caller.account if caller is not None else None
     finally:  # also if it fails, because samconfig.toml may be why
-        told = line(place, name, account, region)
-        console.say(told)
+        text = line(place, name, account, region)
+        console.say(text)
     if asks and place.is_aws:
-        _ask(told)
-    return told
+        _ask(text)
+    return text
 
 
-def _ask(told: str) -> None:
-    seen = "" if console.err.is_terminal else f"{told}. "
+def _ask(text: str) -> None:
+    seen = "" if console.err.is_terminal else f"{text}. "
     console.agree(
         f"{seen}This changes something there. Go on?",
-        f"{told}: this changes something there, and nobody can be asked here. Say --yes; or "
+        f"{text}: this changes something there, and nobody can be asked here. Say --yes; or "
         "--embedded for the embedded AWS.",
     )
 

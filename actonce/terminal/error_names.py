@@ -27,4 +27,4 @@ def error_label(name: str) -> str:
 
 def name_of(words: str) -> str:
     """The name that stands behind these words; other texts stay as they are."""
-    return next((name for name, said in WORDS.items() if said == words), words)
+    return next((name for name, known in WORDS.items() if known == words), words)

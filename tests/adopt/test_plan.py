@@ -38,7 +38,7 @@ def test_the_stack_is_all_that_it_is_deployed_from_and_no_other_code(*, audit: b
     for path, content in managed.items():
         source = (PROJECT / path.relative_to("actonce")).read_bytes()
         assert content == source or path.suffix == ".yaml"  # test_nested_template.py
-    named = [
+    names = [
         PurePosixPath(posixpath.normpath(path.parent / name))
         for path, text in managed.items()
         if path.suffix == ".yaml"
@@ -46,8 +46,8 @@ def test_the_stack_is_all_that_it_is_deployed_from_and_no_other_code(*, audit: b
             r"(?:CodeUri|DefinitionUri|TemplateURL|Code|DefinitionS3Location): (\S+)", text.decode()
         )
     ]
-    assert len(named) >= (5 if audit else 3)
-    for name in named:
+    assert len(names) >= (5 if audit else 3)
+    for name in names:
         assert any(one.is_relative_to(name) for one in managed), name
     runs = {FUNCTIONS / "starter.py"} | ({FUNCTIONS / "execution_records.py"} if audit else set())
     while more := {one for path in runs for one in imported(managed[path])} - runs:
@@ -97,10 +97,10 @@ def test_a_project_s_own_tests_pass(shop: Path) -> None:
 def test_a_command_means_the_project_that_it_is_run_in(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def meant(folder: Path, named: Path | None = None) -> Paths:
+    def meant(folder: Path, names: Path | None = None) -> Paths:
         monkeypatch.delenv("ACTONCE_DIR", raising=False)
-        if named:
-            monkeypatch.setenv("ACTONCE_DIR", str(named))
+        if names:
+            monkeypatch.setenv("ACTONCE_DIR", str(names))
         folder.mkdir(parents=True, exist_ok=True)
         monkeypatch.chdir(folder)
         return Paths.default()

@@ -79,7 +79,7 @@ def name_of(line: str) -> str:
     return max((name for name in ALL if f"{line} ".startswith(f"{name} ")), key=len)
 
 
-def said(line: str) -> list[str]:
+def words_of(line: str) -> list[str]:
     """The words of a line, with all that is said where nobody is to be asked, and for machines."""
     more = [one for one in ("--yes", "--json") if has(name_of(line), one)]
     return [*shlex.split(line), *more]
@@ -117,7 +117,7 @@ def test_help_shows_an_example_and_its_first_line_is_what_the_list_says_whole(wo
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What AWS is asked for, all of which it refuses."""
 
     def refuse(_: Any, operation: str, __: Any) -> None:
@@ -134,24 +134,24 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_where_nothing_may_be_asked_nothing_is_done_and_the_exit_status_is_1(
     line: str,
     actonce: Actonce,
-    asked: list[str],
+    questions: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    refused = actonce(*said(line), "--region", "us-east-1", text="{}\n")
+    refused = actonce(*words_of(line), "--region", "us-east-1", text="{}\n")
     assert (refused.status, "AccessDenied" in in_one_sentence(refused)) == (1, True)
-    assert asked == ["GetCallerIdentity", "DescribeStacks"]
+    assert questions == ["GetCallerIdentity", "DescribeStacks"]
 
-    asked.clear()
+    questions.clear()
     monkeypatch.setenv("ACTONCE_DIR", str(tmp_path / "crashed"))
     (tmp_path / "crashed").mkdir()
     # No process has this number: it is more than Linux and macOS give.
     crashed = '{"pid": 4194305, "port": 9, "parameters": {}}'
     (tmp_path / "crashed" / "embedded.json").write_text(crashed)
-    ended = actonce(*said(line), AWS_PROFILE="prod")
+    ended = actonce(*words_of(line), AWS_PROFILE="prod")
     assert ended.status == 1
     assert f"{tmp_path / 'crashed'} was up and does not answer" in in_one_sentence(ended)
-    assert asked == [], "whose credentials these are is nobody's guess"
+    assert questions == [], "whose credentials these are is nobody's guess"
 
 
 @pytest.mark.parametrize(
@@ -164,31 +164,31 @@ def test_where_nothing_may_be_asked_nothing_is_done_and_the_exit_status_is_1(
     ],
 )
 def test_what_changes_something_on_aws_is_asked_about_and_without_a_yes_nothing_is_done(
-    line: str, actonce: Actonce, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    line: str, actonce: Actonce, questions: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for answer, status in ((None, 2), (False, 1)):
         monkeypatch.setattr(output, "ask", lambda _, answer=answer: answer)
         ended = actonce(*shlex.split(line), "--region", "us-east-1", text="{}\n")
         assert (ended.status, "Say --yes" in in_one_sentence(ended)) == (status, answer is None)
-    assert {*asked} == {"GetCallerIdentity"}
+    assert {*questions} == {"GetCallerIdentity"}
 
 
 @pytest.mark.parametrize(
-    ("variables", "status", "told"),
+    ("variables", "status", "message"),
     [({"AWS_DEFAULT_REGION": "us-east-1"}, 1, "credentials"), ({}, 2, "--region")],
 )
 def test_without_credentials_or_a_region_it_is_told_what_to_say(
-    actonce: Actonce, variables: dict[str, str], status: int, told: str
+    actonce: Actonce, variables: dict[str, str], status: int, message: str
 ) -> None:
     none = dict.fromkeys(name for name in os.environ if name.startswith("AWS_"))
     where = none | {"AWS_EC2_METADATA_DISABLED": "true"} | variables
     ended = actonce("where", "m-1", **where)
-    assert (ended.status, told in in_one_sentence(ended)) == (status, True)
+    assert (ended.status, message in in_one_sentence(ended)) == (status, True)
     assert "it is not up, and actonce up brings it up" in ended.err
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "told"),
+    ("error", "status", "message"),
     [
         (
             ClientError({"Error": {"Code": "QueueDoesNotExist", "Message": "gone"}}, "GetQueueUrl"),
@@ -212,7 +212,7 @@ def test_what_ends_a_command_in_the_middle_is_told_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch,
     error: BaseException,
     status: int,
-    told: str,
+    message: str,
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
@@ -220,7 +220,7 @@ def test_what_ends_a_command_in_the_middle_is_told_in_one_sentence(
     monkeypatch.setattr("actonce.cli.where.find_stack", fail)
     ended = actonce("where", "m-1")
     assert ended.status == status
-    assert told in in_one_sentence(ended)
+    assert message in in_one_sentence(ended)
     monkeypatch.setattr(cli, "app", fail)  # before a command has begun
     assert actonce("where", "m-1").status == status
 
@@ -253,10 +253,10 @@ def test_the_version_is_printed(actonce: Actonce) -> None:
 
 def test_a_shell_completes_commands_below_a_group(tmp_path: Path) -> None:
     # As the script of --show-completion asks when the Tab key is pressed.
-    asked = {"COMP_WORDS": "actonce dead-letters re", "COMP_CWORD": "2"}
+    questions = {"COMP_WORDS": "actonce dead-letters re", "COMP_CWORD": "2"}
     environment = {"PATH": os.environ["PATH"], "_ACTONCE_COMPLETE": "complete_bash"}
-    told = subprocess.check_output([str(ACTONCE)], env=environment | asked, cwd=tmp_path)
-    assert sorted(told.decode().split()) == ["reject", "resolve", "retry"]
+    message = subprocess.check_output([str(ACTONCE)], env=environment | questions, cwd=tmp_path)
+    assert sorted(message.decode().split()) == ["reject", "resolve", "retry"]
 
 
 # --------------------------------------------------------------------------- what is imported

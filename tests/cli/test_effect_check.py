@@ -41,6 +41,6 @@ def test_a_function_that_does_not_answer_is_wrong_use(
     with pytest.raises(SystemExit) as ended:
         app.main()
     assert ended.value.code == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert "The effect cannot be tried" in told
-    assert "less busy machine" in told
+    errors = " ".join(capsys.readouterr().err.split())
+    assert "The effect cannot be tried" in errors
+    assert "less busy machine" in errors

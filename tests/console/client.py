@@ -134,7 +134,9 @@ class Client:
         body: bytes = b"",
     ) -> Answer:
         usual = {"host": HOST, "cookie": f"{COOKIE}={TOKEN}"}
-        told = {name: value for name, value in (usual | dict(headers or {})).items() if value}
+        sent_headers = {
+            name: value for name, value in (usual | dict(headers or {})).items() if value
+        }
         path, _, rest = path.partition("?")
         scope = {
             "type": "http",
@@ -144,18 +146,18 @@ class Client:
             "query_string": (query or rest).encode(),
             "headers": [
                 (name.encode(), line.encode("latin-1"))
-                for name, value in told.items()
+                for name, value in sent_headers.items()
                 for line in value.split("\n")  # one that comes more than once
             ],
         }
         sent: list[Message] = []
-        asked: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         if body == HANGS_UP:
-            asked = [{"type": "http.disconnect"}]
+            messages = [{"type": "http.disconnect"}]
 
         async def receive() -> Message:
-            if asked:
-                return asked.pop()
+            if messages:
+                return messages.pop()
             await asyncio.Event().wait()  # whoever asks stays until it has its answer
             raise AssertionError
 

@@ -79,13 +79,13 @@ def test_who_may_ask_for_what(lease: Stack, console: Open) -> None:
     for status, method, path, headers in ANSWERS:
         usual = {"origin": f"http://{HOST}", "content-length": "0"} if method == "POST" else {}
         answer = client.ask(method, path, usual | headers, "", b"")
-        asked = (method, path, headers)
-        assert answer.status == status, asked
-        assert "set-cookie" not in answer.headers, asked
-        assert not [name for name in answer.headers if name.startswith("access-control")], asked
+        request = (method, path, headers)
+        assert answer.status == status, request
+        assert "set-cookie" not in answer.headers, request
+        assert not [name for name in answer.headers if name.startswith("access-control")], request
         # Each says what a page may load, and that nobody may frame it.
-        told = {name: answer.headers.get(name.lower()) for name in HEADERS}
-        assert told == HEADERS, asked
+        answer_headers = {name: answer.headers.get(name.lower()) for name in HEADERS}
+        assert answer_headers == HEADERS, request
     assert "unsafe" not in HEADERS["Content-Security-Policy"]
 
 
@@ -116,8 +116,8 @@ def test_another_sites_form_decides_nothing_and_neither_does_what_reads_only(
     dead(lease, "m-1")
     for read_only, headers in ((False, {"origin": "http://evil.example"}), (True, {})):
         client = console(lease, read_only=read_only)
-        asked = client.get("/dead-letters/decide", scope="all", action="resolve")
-        form: dict[str, Any] = asked.fields | {"note": "why"}
+        request = client.get("/dead-letters/decide", scope="all", action="resolve")
+        form: dict[str, Any] = request.fields | {"note": "why"}
         assert form["key"]
         for path in ("/dead-letters/decide", "/unstarted/decide", "/jobs/1/stop"):
             answer = client.post(path, headers, **form)

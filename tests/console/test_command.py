@@ -79,10 +79,10 @@ def test_it_answers_until_it_is_ended(process: "subprocess.Popen[str]") -> None:
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(answer.url, timeout=DEADLINE)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=DEADLINE)
+    _, output = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130
-    assert "Traceback" not in told
-    assert "token" not in told.replace("its token lets in", "")
+    assert "Traceback" not in output
+    assert "token" not in output.replace("its token lets in", "")
     wait_until(lambda: is_free(int(found[1])))
 
 
@@ -140,8 +140,8 @@ def test_the_browser_is_told_the_token_where_nobody_else_can_read_it(
     monkeypatch.setattr("webbrowser.open", opened.append)
     address = "http://127.0.0.1:8717/?token=a-secret"
     open_in_browser(address, tmp_path)
-    (told,) = opened
-    assert "a-secret" not in told
-    file = Path(told.removeprefix("file://"))
+    (output,) = opened
+    assert "a-secret" not in output
+    file = Path(output.removeprefix("file://"))
     assert file.stat().st_mode & 0o077 == 0
     assert f'url={address}"' in file.read_text()

@@ -191,8 +191,8 @@ def test_nothing_is_wider_than_the_window(lease: Stack, opens: Opens) -> None:
     rejected(lease)
     for number, name in enumerate(("m" * 90, "m" * 2_000)):
         error = "A.Very.Long.Name.Of.An.Exception" * 3
-        named = execution_name(name)
-        dead(lease, name, number, reason="rejected", error=error, execution_name=named)
+        execution = execution_name(name)
+        dead(lease, name, number, reason="rejected", error=error, execution_name=execution)
         complete(lease, name)
     unstart(lease, "{")
     page, _, _ = opens()

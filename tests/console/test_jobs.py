@@ -95,8 +95,8 @@ def test_what_ends_one_is_told_and_the_next_goes_on() -> None:
     works = [Work(Failed("It has expired.")), Work(ZeroDivisionError("not AWS's")), Work()]
     begun = [begin(jobs, key, work) for key, work in zip("abc", works, strict=True)]
     jobs.wait(30)
-    told = ["It has expired.", "ZeroDivisionError: not AWS's", None]
-    assert [job.progress().error for job in begun] == told
+    ends = ["It has expired.", "ZeroDivisionError: not AWS's", None]
+    assert [job.progress().error for job in begun] == ends
 
 
 class EndsWhileItIsAsked(Work):

@@ -98,10 +98,10 @@ def test_the_style_sheets_paint_what_there_is_with_the_pages_colours() -> None:
     css = (STATIC / "machine_picture.css").read_text()
     # No colour of its own, which would be one by day and by night.
     assert re.findall(r"#[0-9a-f]{3,8}\b|rgb[(]|hsl", css) == []
-    named = set(re.findall(r"\.([a-z][\w-]*)", css)) - {"py"}
+    classes_in_css = set(re.findall(r"\.([a-z][\w-]*)", css)) - {"py"}
     for steps in (walked("PerformEffect"), walked("PerformEffect", "Failed", status="FAILED")):
         written = re.findall(r'class="([^"]*)"', machine_picture(SVG, steps))
-        named -= {name for classes in written for name in classes.split()}
-    assert named == set()
+        classes_in_css -= {name for classes in written for name in classes.split()}
+    assert classes_in_css == set()
     painted = re.findall(r"\.verdict-(\w+)", (STATIC / "console.css").read_text())
     assert set(painted) <= set(VERDICTS)

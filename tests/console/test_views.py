@@ -65,8 +65,8 @@ def test_a_group_is_shown_by_pages(lease: Stack, console: Open) -> None:
     assert len(client.get(back).rows) == 50
     nearest = client.get("/dead-letters", reason="not_performed", page=3)
     assert [cells[1] for cells in nearest.rows] == ["m-50"]
-    asked = client.get("/dead-letters/decide", **ALL, action="reject")
-    (more,) = [link for link in asked.links if "page=2" in link]
+    form = client.get("/dead-letters/decide", **ALL, action="reject")
+    (more,) = [link for link in form.links if "page=2" in link]
     assert [cells[0] for cells in client.get(more).rows] == ["m-50"]
 
 
@@ -104,7 +104,7 @@ def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
     queues = dict.fromkeys(("requests", "unstarted", "dead_letters"), empty)
     outage = Executions(Count(0), Count(60), Count(0))
     aborted = Executions(Count(0), Count(0), Count(1))
-    for status, told in (
+    for status, sentence in (
         (Status("actonce", None, off, queues), ["stopped", "nobody"]),
         (Status("actonce", pause, off, queues), ["paused", "nobody"]),
         (Status("actonce", None, on, queues, executions=outage), ["running", "the provider"]),
@@ -114,7 +114,7 @@ def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
         facts = re.sub(r'title="[^"]*"', "", shown)
         pattern = r">(running|stopped|paused|nobody|a person|the provider)|^ *(running)"
         found = re.findall(pattern, facts, re.MULTILINE)
-        assert ["".join(one) for one in found] == told
+        assert ["".join(one) for one in found] == sentence
         assert ('href="/messages?status=aborted"' in shown) is (status.executions is aborted)
 
 
@@ -167,8 +167,8 @@ def test_the_command_of_one_message_is_of_that_one_whatever_its_id(
     rejected(lease, "m-1")
     client = console(lease)
     entry = next(one.entry for one in client.letters.entries if one.message_id == "--all")
-    asked: dict[str, Any] = {"scope": "ticked", "entry": entry}
-    (command,) = client.get("/dead-letters/decide", **asked, action="reject").commands
+    form: dict[str, Any] = {"scope": "ticked", "entry": entry}
+    (command,) = client.get("/dead-letters/decide", **form, action="reject").commands
     monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: lease)
     monkeypatch.setattr("sys.argv", shlex.split(command))
     with pytest.raises(SystemExit) as ended:

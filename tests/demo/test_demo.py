@@ -29,7 +29,7 @@ SETTINGS = demo.Settings(1, 1, faults.Level.NONE, None, keep=False, parameters=N
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "message"),
     [
         (OWN, "no longer there once the demo has"),
         (None, "no longer there once the demo has"),  # what was deployed with it
@@ -37,10 +37,10 @@ SETTINGS = demo.Settings(1, 1, faults.Level.NONE, None, keep=False, parameters=N
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_thrown_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, str] | None, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, str] | None, message: str
 ) -> None:
     monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, OWN, "deployed"))
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         demo.run(replace(SETTINGS, parameters=parameters), Paths(tmp_path / "home"))
 
 
@@ -139,7 +139,7 @@ def test_what_ended_nowhere_is_lost_and_two_effects_are_one_message_acted_on_twi
     sent = [SentMessage(f"s-{one}", one, one) for one in ("twice", "late", "failed", "gone")]
     sent.append(SentMessage("s-without-id", None, None))
     ends = ("started", "suppressed", "failed")
-    told = Records(
+    records = Records(
         deliveries=[{"end": end} for end in ends] + [{"end": "failed", "error": "Throttling"}] * 2,
         executions={"twice": "SUCCEEDED", "late": "SUCCEEDED", "failed": "FAILED"},
         resolved=set(),
@@ -148,10 +148,10 @@ def test_what_ended_nowhere_is_lost_and_two_effects_are_one_message_acted_on_twi
         refused={("s-without-id", "no_message_id")},
         waiting=set(),
     )
-    counts = judge(sent, told, 1.0, ordered=True)
+    counts = judge(sent, records, 1.0, ordered=True)
     assert (counts.acted_on_twice, counts.lost, counts.out_of_order) == (1, 1, 1)
     assert (counts.suppressed, counts.came_back) == (1, {"Throttling": 2, "failed": 1})
     assert not counts.exactly_once
-    once = replace(told, effects={"twice": 1, "late": 1})
+    once = replace(records, effects={"twice": 1, "late": 1})
     assert not judge(sent, once, 1.0, ordered=False).exactly_once  # one is lost
     assert judge(sent, replace(once, waiting={"gone"}), 1.0, ordered=False).exactly_once

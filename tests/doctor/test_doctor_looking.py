@@ -81,10 +81,10 @@ def test_what_is_not_there_is_found() -> None:
 def test_an_alias_is_read_as_it_is_named() -> None:
     arn = f"arn:aws:lambda:{ACCOUNT}:function:cards:live"
     stack = answering("AccessDenied")
-    told: dict[str, Any] = {"FunctionName": "cards", "FunctionArn": f"{arn}:3", "Timeout": 15}
-    told["DurableConfig"] = {"ExecutionTimeout": 3600}
-    told["Environment"] = {"Error": {"ErrorCode": "AccessDenied", "Message": "of its key"}}
-    answer_next(stack, "lambda", "GetFunctionConfiguration", told)
+    response: dict[str, Any] = {"FunctionName": "cards", "FunctionArn": f"{arn}:3", "Timeout": 15}
+    response["DurableConfig"] = {"ExecutionTimeout": 3600}
+    response["Environment"] = {"Error": {"ErrorCode": "AccessDenied", "Message": "of its key"}}
+    answer_next(stack, "lambda", "GetFunctionConfiguration", response)
     stack.outputs["EffectFunctionArn"] = arn
     effect = look(stack).effect
     assert isinstance(effect, Function)
@@ -93,8 +93,8 @@ def test_an_alias_is_read_as_it_is_named() -> None:
 
 
 def test_a_version_is_compared_with_what_is_deployed_by_now() -> None:
-    told = {"FunctionName": "cards", "FunctionArn": "arn", "Timeout": 15}
-    old, new = (told | {"Environment": {"Variables": {"A": one}}} for one in ("old", "new"))
+    response = {"FunctionName": "cards", "FunctionArn": "arn", "Timeout": 15}
+    old, new = (response | {"Environment": {"Variables": {"A": one}}} for one in ("old", "new"))
     effect = look(calling_a_version(answering("AccessDenied"), old, new)).effect
     assert isinstance(effect, Function)
     assert effect.deployed_since == ("Environment",)
@@ -119,8 +119,8 @@ def calling_a_version(stack: Stack, *answers: dict[str, Any]) -> Stack:
     """The stack, with a version as its effect, which is described by these."""
     stack.outputs["EffectFunctionArn"] = VERSION
     del stack.outputs["FindFunctionArn"]
-    told = {"FunctionName": "cards", "FunctionArn": VERSION, "Timeout": 15}
-    answer_next(stack, "lambda", "GetFunctionConfiguration", *(answers or [told]))
+    response = {"FunctionName": "cards", "FunctionArn": VERSION, "Timeout": 15}
+    answer_next(stack, "lambda", "GetFunctionConfiguration", *(answers or [response]))
     return stack
 
 
@@ -184,10 +184,10 @@ def test_a_mapping_is_read_with_what_it_drops() -> None:
         {"FilterCriteria": {}},
         {"FunctionResponseTypes": ["ReportBatchItemFailures"]},
     ]
-    told = [{"FunctionArn": "arn", "State": "Enabled"} | one for one in more]
+    response = [{"FunctionArn": "arn", "State": "Enabled"} | one for one in more]
     queue = {"QueueArn": "arn", "VisibilityTimeout": "30", "MessageRetentionPeriod": "60"}
     answer_next(stack, "sqs", "GetQueueAttributes", {"Attributes": queue})
-    answer_next(stack, "lambda", "ListEventSourceMappings", {"EventSourceMappings": told})
+    answer_next(stack, "lambda", "ListEventSourceMappings", {"EventSourceMappings": response})
     feeds = look(stack).feeds
     assert not isinstance(feeds, Unreadable)
     assert [one.filters for one in feeds] == [True, True, False, False]
@@ -199,8 +199,8 @@ def test_a_mapping_is_read_with_what_it_drops() -> None:
 )
 def test_only_a_subscription_that_is_confirmed_counts(arns: list[str], number: int) -> None:
     stack = answering("AccessDenied")
-    told = [{"SubscriptionArn": one} for one in arns]
-    answer_next(stack, "sns", "ListSubscriptionsByTopic", {"Subscriptions": told})
+    response = [{"SubscriptionArn": one} for one in arns]
+    answer_next(stack, "sns", "ListSubscriptionsByTopic", {"Subscriptions": response})
     assert look(stack).subscriptions == number
 
 

@@ -67,8 +67,8 @@ def console(endpoint_url: str, folder: Path, *arguments: str) -> Iterator[str]:
         assert process.stdout is not None
         line = process.stdout.readline()
         if not line:
-            _, told = process.communicate(timeout=60)
-            raise AssertionError(f"the console did not begin: {told}")
+            _, output = process.communicate(timeout=60)
+            raise AssertionError(f"the console did not begin: {output}")
         yield line.rpartition(" ")[2].strip()
     finally:
         process.send_signal(signal.SIGINT)

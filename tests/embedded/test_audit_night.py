@@ -33,7 +33,7 @@ pytestmark = [
 
 MESSAGES = ["night-1", "night-2", "night-3"]
 WAITING = "night-waits"
-Told = Callable[[], list[dict[str, str]]]
+Notifications = Callable[[], list[dict[str, str]]]
 JOB_SECONDS = 600.0  # Spark, on a machine that may be busy
 
 
@@ -90,24 +90,24 @@ def put_records(
 
 
 @pytest.fixture(scope="module")
-def told(stack: Stack) -> Told:
-    """What the alarm topic has told so far."""
-    queue = stack.sqs.create_queue(QueueName="told")["QueueUrl"]
+def notifications(stack: Stack) -> Notifications:
+    """What the alarm topic has sent so far."""
+    queue = stack.sqs.create_queue(QueueName="notifications")["QueueUrl"]
     arn = stack.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
     stack.aws.client("sns").subscribe(
         TopicArn=stack.outputs["AlarmTopicArn"],
         Protocol="sqs",
         Endpoint=arn["Attributes"]["QueueArn"],
     )
-    heard: list[dict[str, str]] = []
+    messages_heard: list[dict[str, str]] = []
 
     def hear() -> list[dict[str, str]]:
         for message in stack.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get(
             "Messages", []
         ):
-            heard.append(json.loads(message["Body"]))
+            messages_heard.append(json.loads(message["Body"]))
             stack.sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
-        return heard
+        return messages_heard
 
     return hear
 
@@ -132,8 +132,8 @@ def summary_of(stack: Stack) -> dict[str, Any]:
     answer = stack.aws.client("s3").get_object(
         Bucket=stack.outputs["AuditBucketName"], Key="audit/summary.json"
     )
-    told: dict[str, Any] = json.loads(answer["Body"].read())
-    return told
+    summary: dict[str, Any] = json.loads(answer["Body"].read())
+    return summary
 
 
 def execution_of(stack: Stack, name: str) -> str:
@@ -169,13 +169,13 @@ def scheduled_input(stack: Stack, name: str, at: datetime) -> str:
 
 
 def test_without_its_code_the_night_says_what_to_do_and_records_the_dead_letters(
-    stack: Stack, day: str, told: Told
+    stack: Stack, day: str, notifications: Notifications
 ) -> None:
     ended = start(stack, "without-code", json.dumps({"day": day}))
 
     assert (ended["status"], ended["error"]) == ("FAILED", "NotAudited")
     assert "run actonce audit package --to s3://" in ended["cause"]
-    (message,) = wait_until(told)
+    (message,) = wait_until(notifications)
     assert message["Subject"] == f"ActOnce audit of {day}: not audited"
     assert ended["cause"] in message["Message"]
     # It records the dead letters whether or not it can audit.
@@ -188,7 +188,10 @@ def test_without_its_code_the_night_says_what_to_do_and_records_the_dead_letters
 
 
 def test_a_good_day_is_audited_by_night_and_once(
-    audited: tuple[State, Stack], day: str, put_records: Callable[[], None], told: Told
+    audited: tuple[State, Stack],
+    day: str,
+    put_records: Callable[[], None],
+    notifications: Notifications,
 ) -> None:
     state, stack = audited
     code = f"s3://{stack.outputs['AuditBucketName']}/code/"
@@ -211,17 +214,19 @@ def test_a_good_day_is_audited_by_night_and_once(
         r"All 4 messages are accounted for, and none was acted on twice\.",
         sentence,
     )
-    message = wait_until(lambda: next((m for m in told() if "nothing to do" in m["Subject"]), None))
+    message = wait_until(
+        lambda: next((m for m in notifications() if "nothing to do" in m["Subject"]), None)
+    )
     assert message is not None
     assert sentence in message["Message"]
-    (judged,) = summary_of(stack)["days"]
-    assert judged["verdicts"]["awaiting_decision"] == 1
-    assert judged["streams"]["dead_letters"] == 1
-    assert not [told for told in judged["cannot_judge"] if "dead_letters" in told]
+    (judged_day,) = summary_of(stack)["days"]
+    assert judged_day["verdicts"]["awaiting_decision"] == 1
+    assert judged_day["streams"]["dead_letters"] == 1
+    assert not [reason for reason in judged_day["cannot_judge"] if "dead_letters" in reason]
 
 
 def test_a_second_effect_is_told_by_the_next_slot(
-    stack: Stack, put_records: Callable[[], None], told: Told
+    stack: Stack, put_records: Callable[[], None], notifications: Notifications
 ) -> None:
     (item,) = stack.dynamodb.query(
         TableName=stack.effects_table,
@@ -243,13 +248,18 @@ def test_a_second_effect_is_told_by_the_next_slot(
 
     assert (ended["status"], ended["error"]) == ("FAILED", "Alarms")
     assert "1 acted on more than once" in ended["cause"]
-    message = wait_until(lambda: next((m for m in told() if " until " in m["Subject"]), None))
+    message = wait_until(
+        lambda: next((m for m in notifications() if " until " in m["Subject"]), None)
+    )
     assert message is not None
     assert message["Subject"].endswith(": ALARM")
 
 
 def test_an_alarm_is_told_of_the_day_again(
-    audited: tuple[State, Stack], day: str, put_records: Callable[[], None], told: Told
+    audited: tuple[State, Stack],
+    day: str,
+    put_records: Callable[[], None],
+    notifications: Notifications,
 ) -> None:
     state, stack = audited
     note = ["--note", "By telephone."]
@@ -262,7 +272,9 @@ def test_an_alarm_is_told_of_the_day_again(
     assert (ended["status"], ended["error"]) == ("FAILED", "Alarms")
     assert ended["cause"].endswith("Of 4 messages, 1 acted on more than once.")
     subject = f"ActOnce audit of {day}: ALARM"
-    message = wait_until(lambda: next((m for m in told() if m["Subject"] == subject), None))
+    message = wait_until(
+        lambda: next((m for m in notifications() if m["Subject"] == subject), None)
+    )
     assert message is not None
     assert ended["cause"] in message["Message"]
     summary = summary_of(stack)

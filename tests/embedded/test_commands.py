@@ -38,8 +38,8 @@ def test_a_conflict_is_listed_and_shown_comes_back_with_what_it_had_and_is_disca
     )["MessageId"]
     (first,) = wait_until(lambda: entries(stack, message_id))
     for reason, expected in (("conflict", 1), ("not_json", 0)):  # it stays in the queue
-        told = run_json(state, "unstarted", "list", "--reason", reason)["unstarted"]
-        assert sum(one["source_message_id"] == sent for one in told) == expected
+        result = run_json(state, "unstarted", "list", "--reason", reason)["unstarted"]
+        assert sum(one["source_message_id"] == sent for one in result) == expected
     (shown,) = run_json(state, "unstarted", "show", first.entry)["unstarted"]
     assert (shown["reason"], json.loads(shown["body"])["x"]) == ("conflict", 2)
     assert shown["attributes"]["kind"] == {"dataType": "String", "stringValue": "urgent"}
@@ -82,8 +82,8 @@ def test_the_example_keeps_the_contract_also_where_its_process_is_killed(
 def test_each_assumption_about_the_states_holds_of_what_is_deployed(
     state: State, stack: Stack
 ) -> None:
-    told = run_json(state, "doctor", "--states")
-    assert {one["verdict"] for one in told["states"]} == {"holds"}
+    result = run_json(state, "doctor", "--states")
+    assert {one["verdict"] for one in result["states"]} == {"holds"}
     lines = run(state, "doctor", "--states").stdout.splitlines()
     assert "HOLDS (PerformEffect: Catch sees an error in Assign)" in lines
     assert (

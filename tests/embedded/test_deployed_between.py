@@ -31,8 +31,8 @@ def send(stack: Stack, message_id: str) -> str:
 
 def version(stack: Stack) -> tuple[str, int]:
     """Of the effect's function, as it is deployed: number and time-out in seconds."""
-    told = stack.lambda_.get_function_configuration(FunctionName=stack.effect_function)
-    return told["Version"], told["Timeout"]
+    configuration = stack.lambda_.get_function_configuration(FunctionName=stack.effect_function)
+    return configuration["Version"], configuration["Timeout"]
 
 
 def test_an_open_execution_keeps_its_version_until_a_decision_brings_the_deployed_one(

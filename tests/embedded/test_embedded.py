@@ -33,8 +33,8 @@ def test_an_expression_that_waits_for_a_processor_does_not_fail_its_execution(
 
 def test_a_throttled_call_in_an_execution_is_called_what_aws_calls_it() -> None:
     reason = "ReservedFunctionConcurrentInvocationLimitExceeded"
-    told = server.name_throttling(lambda_svc._throttle_response, reason, "no")
-    assert told["body"]["errorType"] == "Lambda.TooManyRequestsException"
+    response = server.name_throttling(lambda_svc._throttle_response, reason, "no")
+    assert response["body"]["errorType"] == "Lambda.TooManyRequestsException"
 
 
 @pytest.mark.parametrize(

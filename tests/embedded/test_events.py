@@ -18,13 +18,13 @@ def test_a_dead_letter_a_conflict_and_a_decision_are_heard_once_each(
     bus.put_rule(Name=message_id, EventPattern=json.dumps(pattern))
     arn = f"arn:aws:sqs:us-east-1:000000000000:{message_id}"
     bus.put_targets(Rule=message_id, Targets=[{"Id": "heard", "Arn": arn}])
-    heard: list[Any] = []
+    events: list[Any] = []
 
     def hear(kind: str) -> Any:
         def found() -> Any:
             got = stack.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)
-            heard.extend(json.loads(one["Body"]) for one in got.get("Messages", []))
-            return [one for one in heard if one["detail-type"] == kind]
+            events.extend(json.loads(one["Body"]) for one in got.get("Messages", []))
+            return [one for one in events if one["detail-type"] == kind]
 
         (event,) = wait_until(found)
         return event["detail"]
@@ -37,7 +37,7 @@ def test_a_dead_letter_a_conflict_and_a_decision_are_heard_once_each(
     made = hear("Decision Made")
 
     ended = wait_for_execution(stack, stack.execution_arn(message_id))
-    assert (ended["status"], len(heard)) == ("SUCCEEDED", 3)
+    assert (ended["status"], len(events)) == ("SUCCEEDED", 3)
     same = {"version": 1, "stack": stack.name, "message_id": message_id}
     same["execution_name"] = message_id
     of_execution = {**same, "execution_arn": ended["executionArn"], "reason": "rejected"}
@@ -45,4 +45,4 @@ def test_a_dead_letter_a_conflict_and_a_decision_are_heard_once_each(
     assert made == {**of_execution, "decision": "resolve"}
     assert refused.pop("sqs_message_id")
     assert refused == {**same, "reason": "conflict"}
-    assert "telephone" not in json.dumps(heard)
+    assert "telephone" not in json.dumps(events)

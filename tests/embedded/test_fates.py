@@ -72,8 +72,8 @@ def fates(
             send({"message_id": message_id, "practice": 7 if fate in REFUSED else "main"})
         letters = {ids[fate] for fate in (*REFUSED, "look-up-down")}
         wait_until(lambda: letters <= records.waiting(stack))
-        told = decide(state, "reject", ids["rejected"], "--note", "by telephone")
-        assert told["end"] == "decided", told
+        result = decide(state, "reject", ids["rejected"], "--note", "by telephone")
+        assert result["end"] == "decided", result
         stack.stepfunctions.stop_execution(executionArn=arn(stack, ids["aborted"]))
         for fate, ended in FATES.items():
             if ended.status != "RUNNING":
@@ -116,39 +116,39 @@ def test_where_console_and_aws_tell_the_same(
     fate: str,
 ) -> None:
     expected, message_id = FATES[fate], ids[fate]
-    told = run_json(state, "where", message_id)["summary"]
+    result = run_json(state, "where", message_id)["summary"]
     names = ("state", "status", "outcome", "effects", "advised")
-    assert tuple(told[name] for name in names) == (
+    assert tuple(result[name] for name in names) == (
         expected.state,
         expected.status,
         expected.outcome,
         expected.effects,
         expected.advised,
     )
-    assert (told["advice"] is None) is (expected.advice is None)
-    assert (expected.advice or "") in (told["advice"] or "")
-    assert (told["conflicts"] is not None) is (fate == "conflict")
+    assert (result["advice"] is None) is (expected.advice is None)
+    assert (expected.advice or "") in (result["advice"] or "")
+    assert (result["conflicts"] is not None) is (fate == "conflict")
 
     described = stack.stepfunctions.describe_execution(executionArn=arn(stack, message_id))
-    assert described["status"] == told["status"]
+    assert described["status"] == result["status"]
     outcome = json.loads(described.get("output", "{}")).get("outcome")
-    assert outcome == (None if fate == "rejected" else told["outcome"])
-    assert (described.get("error") == "RejectedByOperator") is (told["state"] == "rejected")
+    assert outcome == (None if fate == "rejected" else result["outcome"])
+    assert (described.get("error") == "RejectedByOperator") is (result["state"] == "rejected")
     books = effects_by_practice(stack).values()
-    assert [one for book in books for one, _ in book].count(message_id) == told["effects"]
+    assert [one for book in books for one, _ in book].count(message_id) == result["effects"]
 
     console.read_queues()
     page = console.get("/message/log", id=listed[message_id]["id"])
     shown = html.unescape(page.text)
     assert page.status == 200
-    execution_is = f"Its execution is {told['status']}."
+    execution_is = f"Its execution is {result['status']}."
     # What differs is shown there, and by no command.
-    advice = (told["advice"] or "").partition(" What differs is shown by ")[0]
-    for one in (told["label"], execution_is, told["sentence"], advice):
+    advice = (result["advice"] or "").partition(" What differs is shown by ")[0]
+    for one in (result["label"], execution_is, result["sentence"], advice):
         assert one in shown
     assert any("/unstarted/entry" in link for link in page.links) is (fate == "conflict")
 
-    assert [listed[message_id][name] for name in names[:2]] == [told["state"], told["status"]]
+    assert [listed[message_id][name] for name in names[:2]] == [result["state"], result["status"]]
 
 
 @pytest.mark.embedded
@@ -164,11 +164,11 @@ def test_no_decision_is_taken_on_what_was_aborted(
     assert ids["aborted"] in records.waiting(stack)
 
     # Its letter is in the queue, and nothing waits for a decision on it.
-    told = run_json(state, "dead-letters", "list")
-    listed = {one["message_id"] for one in told["dead_letters"]}
+    result = run_json(state, "dead-letters", "list")
+    listed = {one["message_id"] for one in result["dead_letters"]}
     assert ids["waiting"] in listed
     assert ids["aborted"] not in listed
-    assert told["ended"]["aborted"] >= 1
+    assert result["ended"]["aborted"] >= 1
     shown = run(state, "dead-letters", "show", ids["aborted"])
     assert f"actonce dead-letters retry {ids['aborted']}" in shown.stdout
     assert "To decide" not in shown.stderr

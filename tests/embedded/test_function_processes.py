@@ -101,7 +101,7 @@ def enter(runtime: Path, tmp_path: Path) -> Enter:
     return partial(enter_host, runtime, tmp_path)
 
 
-def told(tmp_path: Path, name: str) -> dict[str, object]:
+def announcement(tmp_path: Path, name: str) -> dict[str, object]:
     file = tmp_path / f"{name}.json"
     wait_until(file.exists)
     found: dict[str, object] = json.loads(file.read_text())
@@ -120,16 +120,16 @@ def test_each_works_in_the_folder_environment_and_output_of_who_entered(
     enter: Enter, tmp_path: Path
 ) -> None:
     processes = {name: enter(name) for name in ("one", "two", "three")}
-    all_told = {name: told(tmp_path, name) for name in processes}
-    for name, one in all_told.items():
+    announcements = {name: announcement(tmp_path, name) for name in processes}
+    for name, one in announcements.items():
         assert (one["folder"], one["handled"]) == (str(tmp_path / name), name)
         assert one["arguments"] == ["a.handler"]
     # None inherits what is open for others.
-    assert len({one["open_files"] for one in all_told.values()}) == 1
-    pids = {int(str(one["pid"])) for one in all_told.values()}
+    assert len({one["open_files"] for one in announcements.values()}) == 1
+    pids = {int(str(one["pid"])) for one in announcements.values()}
     assert len(pids) == 3
     # One crashes, alone.
-    os.kill(int(str(all_told["one"]["pid"])), signal.SIGKILL)
+    os.kill(int(str(announcements["one"]["pid"])), signal.SIGKILL)
     assert processes.pop("one").wait(30) == -signal.SIGKILL
     for process in processes.values():
         assert process.poll() is None
@@ -142,7 +142,7 @@ def test_who_entered_is_ended_and_what_works_for_it_too_even_if_it_is_stopped(
     enter: Enter, tmp_path: Path
 ) -> None:
     process = enter("one")
-    pid = int(str(told(tmp_path, "one")["pid"]))
+    pid = int(str(announcement(tmp_path, "one")["pid"]))
     os.kill(pid, signal.SIGSTOP)
 
     process.kill()
@@ -161,11 +161,11 @@ def test_an_exit_is_that_of_who_entered(enter: Enter, how: str, status: int, sai
 
 def test_the_answer_comes_after_the_lines_are_read(enter: Enter, tmp_path: Path) -> None:
     process = enter("one", answer="post_invocation_result")
-    told(tmp_path, "one")
+    announcement(tmp_path, "one")
     assert process.stdout is not None
     assert process.stdout.readline() == "said\n"
 
-    wait_until(lambda: told(tmp_path, "one") == {"unread": 0})
+    wait_until(lambda: announcement(tmp_path, "one") == {"unread": 0})
     process.kill()
 
 

@@ -121,8 +121,8 @@ def test_the_shops_orders_become_one_gift_card_each(
 
 def summary(state: State, name: str) -> dict[str, Any]:
     """How a message stands, as `actonce where` says."""
-    told: dict[str, Any] = run_json(state, "where", name)["summary"]
-    return told
+    result: dict[str, Any] = run_json(state, "where", name)["summary"]
+    return result
 
 
 def test_doctor_finds_what_somebody_changed_on_the_deployed_stack(
@@ -132,9 +132,9 @@ def test_doctor_finds_what_somebody_changed_on_the_deployed_stack(
 
     def doctor() -> tuple[int, list[str]]:
         answer = run(state, "doctor", "--json")
-        told = json.loads(answer.stdout)
-        assert (told["stack"], told["not_checked"]) == ("actonce/Once", [])
-        found = [(one["check"], one["hazard"]) for one in told["findings"]]
+        result = json.loads(answer.stdout)
+        assert (result["stack"], result["not_checked"]) == ("actonce/Once", [])
+        found = [(one["check"], one["hazard"]) for one in result["findings"]]
         return answer.returncode, [check for check, hazard in found if hazard != "none"]
 
     assert doctor() == (0, [])
@@ -202,9 +202,9 @@ def test_an_edit_is_deployed_or_leaves_the_stack_that_ran_and_all_that_was_sent_
 @pytest.mark.skipif(shutil.which("node") is None, reason="the shop in Node needs node on the PATH")
 def test_the_shop_in_node_keeps_its_own_queue(tmp_path: Path) -> None:
     paths = shop_of("gift_shop_node", tmp_path)
-    said: list[str] = []
+    lines: list[str] = []
     try:
-        state, stack = lifecycle.up(paths, said.append)
+        state, stack = lifecycle.up(paths, lines.append)
         queue = outputs(state)["OrdersQueueUrl"]
         assert stack.requests_queue.rpartition("/")[2] == queue.rpartition("/")[2]
         for body in ({"order_id": "twice", "amount": 20},) * 2:
@@ -215,7 +215,7 @@ def test_the_shop_in_node_keeps_its_own_queue(tmp_path: Path) -> None:
         letters = wait_until(lambda: run_json(state, "dead-letters", "list")["dead_letters"])
         assert [(one["message_id"], one["reason"]) for one in letters] == [("refused", "rejected")]
         assert cards(state) == {"twice": 20, "sent": 30}
-        assert any("this machine's Node" in one for one in said)
+        assert any("this machine's Node" in one for one in lines)
         attributes = stack.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["All"])
         assert attributes["Attributes"]["VisibilityTimeout"] == "210"
     finally:

@@ -57,8 +57,8 @@ def test_a_function_in_python_has_what_its_layers_bring(place: str, stack: Stack
             Code={"ZipFile": packed({"shop.py": HANDLER, "of": suffix})},
             Layers=layers,
         )
-        asked = json.dumps([*modules, "aws_lambda_powertools"])
-        answer = client.invoke(FunctionName=f"{name}-{suffix}", Payload=asked)
+        payload = json.dumps([*modules, "aws_lambda_powertools"])
+        answer = client.invoke(FunctionName=f"{name}-{suffix}", Payload=payload)
         assert json.load(answer["Payload"]) == expected, suffix
 
 
@@ -77,10 +77,10 @@ def test_a_layer_is_named_that_cannot_be_had(tmp_path: Path) -> None:
     }
     built = tmp_path / "template.yaml"
     built.write_text(yaml.safe_dump(template))
-    said: list[str] = []
+    lines: list[str] = []
     given = images.replace("images", "given")
-    local_stack.rewrite(built, local_stack.Settings({"Given": given}, say=said.append))
-    assert said == [
+    local_stack.rewrite(built, local_stack.Settings({"Given": given}, say=lines.append))
+    assert lines == [
         f"Resize misses the layer {layer} on the embedded AWS, which has only those that a "
         "template makes: put what it imports of it into its own package."
         for layer in (given, images)

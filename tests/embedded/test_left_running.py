@@ -132,11 +132,11 @@ def test_answer_ends_the_process_in_the_real_runtime(
 ) -> None:
     shop = deployed(python(BY_ANSWER, waits=0))
     event = {"operation": "perform", "message": {"message_id": "m-1", "body": '"secret"'}}
-    answered = shop.lambda_.invoke(
+    response = shop.lambda_.invoke(
         FunctionName=shop.effect, Payload=json.dumps(event), LogType="Tail"
     )
-    assert json.load(answered["Payload"])["errorType"] == "Runtime.ExitError"
-    log = base64.b64decode(answered["LogResult"]).decode()
+    assert json.load(response["Payload"])["errorType"] == "Runtime.ExitError"
+    log = base64.b64decode(response["LogResult"]).decode()
     assert '"message": "perform has left threads at work' in log
     assert "secret" not in log
 

@@ -14,9 +14,11 @@ def test_the_lease_is_deployed_here_with_times_that_its_rules_would_refuse(tmp_p
         built = tmp_path / file.relative_to(root)
         built.parent.mkdir(exist_ok=True)
         built.write_text(yaml.safe_dump(load(file)))
-    asked = {"Strategy": "lease", "QueueType": "fifo"}
-    here = local_stack.rewrite(tmp_path / LOCKS.relative_to(root), local_stack.Settings(asked))
+    parameters_given = {"Strategy": "lease", "QueueType": "fifo"}
+    here = local_stack.rewrite(
+        tmp_path / LOCKS.relative_to(root), local_stack.Settings(parameters_given)
+    )
     template = yaml.safe_load(here.read_text())
-    assert refusals(template, **asked) == []
+    assert refusals(template, **parameters_given) == []
     consumer = template["Resources"]["ConsumerFunction"]["Properties"]
     assert consumer["Timeout"] == local_stack.CONSUMER_TIMEOUT_SECONDS

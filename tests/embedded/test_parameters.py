@@ -40,7 +40,7 @@ def test_a_wrong_parameter_is_told_with_the_template_that_it_is_meant_for() -> N
         lifecycle.own_template(paths, {"Strategy": "lease"}) == PROJECT / "templates" / "locks.yaml"
     )
     lifecycle.check(paths, {"Strategy": "lease", "StragglerMarginSeconds": "60"})
-    for given, said in (
+    for given, message in (
         ({"Strategy": "ledger"}, r"locks\.yaml: .* not in AllowedValues: .*lease"),
         ({"Strategie": "lease"}, r"template\.yaml has no parameter 'Strategie'; it has "),
         ({"EffectTimeoutSeconds": "abc"}, r"template\.yaml: .*not a valid Number"),
@@ -48,7 +48,7 @@ def test_a_wrong_parameter_is_told_with_the_template_that_it_is_meant_for() -> N
         ({"MaxRounds": "0"}, "not less than 1"),
         ({"Strategy": "lease", "MaxRounds": "4"}, "not greater than 3"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             lifecycle.check(paths, given)
 
 
@@ -67,14 +67,14 @@ def test_what_a_template_reads_from_parameter_store_is_wanted_by_its_name(tmp_pa
     file = tmp_path / "template.yaml"
     file.write_text(STORED)
     templates = [nesting.read(file)]
-    for given, said in (
+    for given, message in (
         ({}, r"Price is read from '/shop/price' .* --parameter ssm:/shop/price=VALUE"),
         ({"Price": "/shop/new", "ssm:/shop/price": "5"}, "ssm:/shop/new=VALUE"),
         ({"ssm:/shop/price": "5", "Image": "/shop/image"}, "Image is read from '/shop/image'"),
         ({"ssm:/shop/price": "5", "Bucket": "b", "Cost": "6"}, "no parameter 'Cost'"),
         ({"ssm:/shop/price": "5"}, "Bucket has no Default: add --parameter Bucket=VALUE"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             parameters.check(given, templates)
     parameters.check({"ssm:/shop/price": "5", "Bucket": "b"}, templates)
     parameters.check({"ssm:/shop/new": "5", "Price": "/shop/new", "Bucket": "b"}, templates)

@@ -63,7 +63,7 @@ def write(tmp_path: Path) -> Write:
 def test_the_copy_says_this_pythons_runtime_and_absolute_paths(
     write: Write, tmp_path: Path
 ) -> None:
-    made, said = prepared.prepare(write(), tmp_path / "copies")
+    made, message = prepared.prepare(write(), tmp_path / "copies")
     assert (tmp_path / "template.yaml").read_text() == SHOP + NAMED
     copy = cloudformation.load(made)
     resources = {name: one["Properties"] for name, one in copy["Resources"].items()}
@@ -76,7 +76,7 @@ def test_the_copy_says_this_pythons_runtime_and_absolute_paths(
         "Parameters": {"PythonRuntime": HERE, "EffectFunctionArn": {"Fn::GetAtt": ["Old", "Arn"]}},
     }
     assert copy["Parameters"]["Runs"]["Default"] == HERE
-    assert any("python3.9" in one for one in said)
+    assert any("python3.9" in one for one in message)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ Resources:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("Resources: {}\n", "has no ActOnce nested in it"),
         ("Resources: [\n", "is not YAML"),
@@ -125,7 +125,7 @@ Resources:
     ],
 )
 def test_what_is_no_project_is_said_in_one_sentence(
-    write: Write, tmp_path: Path, text: str | None, said: str
+    write: Write, tmp_path: Path, text: str | None, message: str
 ) -> None:
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         prepared.actonce_in(write(text) if text else nesting.read(nesting.outermost(tmp_path)))

@@ -66,11 +66,14 @@ def test_a_container_is_told_the_deployed_names_and_where_aws_is() -> None:
 
     template = yaml.safe_load(sam_local.with_variables(BUILT, deployed, "http://172.17.0.1:4566"))
 
-    told = {name: one["Properties"] for name, one in template["Resources"].items()}
+    properties = {name: one["Properties"] for name, one in template["Resources"].items()}
     endpoint = {"AWS_ENDPOINT_URL": "http://172.17.0.1:4566"}
-    assert told["StarterFunction"]["Environment"]["Variables"] == {"TABLE": "table-1", **endpoint}
-    assert told["AppointmentsFunction"]["Environment"]["Variables"] == endpoint
-    assert told["StarterFunction"]["CodeUri"] == "StarterFunction"
+    assert properties["StarterFunction"]["Environment"]["Variables"] == {
+        "TABLE": "table-1",
+        **endpoint,
+    }
+    assert properties["AppointmentsFunction"]["Environment"]["Variables"] == endpoint
+    assert properties["StarterFunction"]["CodeUri"] == "StarterFunction"
     assert template["Parameters"]["PythonRuntime"]["Default"] != "python3.99"
     # An image for another processor than this one's may not start.
     host = "arm64" if platform.machine() in ("aarch64", "arm64") else "x86_64"

@@ -18,18 +18,18 @@ from actonce.stack.embedded_folder import PROJECT
 from tests.embedded import command_line
 from tests.embedded.test_audit_night import (
     JOB_SECONDS,
-    Told,
+    Notifications,
     execution_of,
+    notifications,
     scheduled_input,
     start,
     summary_of,
-    told,
 )
 from tests.embedded.test_gift_shop import order, outcome_of, outputs, shop_of
 from tests.embedded.waiting import wait_for_execution, wait_until
 from tests.support import java
 
-__all__ = ["told"]
+__all__ = ["notifications"]
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long, java.needed]
 
@@ -40,9 +40,9 @@ def with_audit(shop: str) -> str:
     """The shop's template with what docs/daily-audit.md says to add."""
     parameters, *_ = AUDITED.partition("Parameters:\n")[2].partition("  PythonRuntime:\n")
     resources = "  Records:\n" + AUDITED.partition("  Records:\n")[2].partition("# By these")[0]
-    told = AUDITED.partition("\nOutputs:\n")[2]
+    outputs = AUDITED.partition("\nOutputs:\n")[2]
     shop = shop.replace("Parameters:\n", f"Parameters:\n{parameters}", 1)
-    shop = shop.replace("\nOutputs:\n", f"\n{resources}\nOutputs:\n{told}", 1)
+    shop = shop.replace("\nOutputs:\n", f"\n{resources}\nOutputs:\n{outputs}", 1)
     return shop.replace("../../", "actonce/")
 
 
@@ -133,7 +133,7 @@ def check(summary: dict[str, Any]) -> None:
 
 
 def test_the_night_tells_each_second_card(
-    shop: tuple[State, Stack], records: tuple[Path, str], told: Told
+    shop: tuple[State, Stack], records: tuple[Path, str], notifications: Notifications
 ) -> None:
     (state, stack), (root, day) = shop, records
     for file in root.rglob("*"):
@@ -151,7 +151,9 @@ def test_the_night_tells_each_second_card(
     assert (ended["status"], ended["error"]) == ("FAILED", "Alarms"), ended
     check(summary_of(stack))
     subject = f"ActOnce audit of {day}: ALARM"
-    message = wait_until(lambda: next((m for m in told() if m["Subject"] == subject), None))
+    message = wait_until(
+        lambda: next((m for m in notifications() if m["Subject"] == subject), None)
+    )
     assert message is not None
     assert "2 acted on more than once" in ended["cause"]
     assert ended["cause"] in message["Message"]

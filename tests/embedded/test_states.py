@@ -47,7 +47,7 @@ class Refusing(Aws):
     """AWS, whose TestState is answered by a function of the request, before it is sent."""
 
     answer: Callable[[Any], tuple[int, Any]]
-    asked: list[Any]
+    requests: list[Any]
 
     def fresh(self, service: str, config: Mapping[str, Any] | None = None) -> Any:
         told: Any = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -55,7 +55,7 @@ class Refusing(Aws):
         client: Any = boto3.client(service, **told)  # type: ignore[call-overload]
 
         def send(request: Any, **_: Any) -> AWSResponse:
-            self.asked.append(request)
+            self.requests.append(request)
             status, answer = self.answer(request)
             raw = SimpleNamespace(stream=lambda **_: iter([json.dumps(answer).encode()]))
             return AWSResponse(request.url, status, HTTPHeaders(), raw)
@@ -66,9 +66,9 @@ class Refusing(Aws):
 
 def on_aws(answer: Callable[[str], tuple[int, Any]]) -> tuple[Stack, list[Any]]:
     aws = Refusing()
-    aws.asked = []
+    aws.requests = []
     aws.answer = lambda request: answer(request.headers["X-Amz-Target"].decode().split(".")[1])
-    return Stack(aws, "shop", {"ProcessMessageArn": ARN}), aws.asked
+    return Stack(aws, "shop", {"ProcessMessageArn": ARN}), aws.requests
 
 
 def refusal(code: str) -> tuple[int, dict[str, str]]:
@@ -79,25 +79,25 @@ def refusal(code: str) -> tuple[int, dict[str, str]]:
 @pytest.mark.parametrize(("may", "calls"), [("DescribeStateMachine", 2), ("", 1)])
 def test_who_may_not_ask_is_refused_once_and_nothing_holds(may: str, calls: int, code: str) -> None:
     told = (200, {"definition": "{}"})
-    stack, asked = on_aws(lambda name: told if name == may else refusal(code))
+    stack, requests = on_aws(lambda name: told if name == may else refusal(code))
     answers = ask_about(stack)
     assert {one.verdict for one in answers} == {Verdict.NOT_ASKED}
-    assert (len(answers), len(asked), exit_status(answers)) == (len(QUESTIONS), calls, 3)
+    assert (len(answers), len(requests), exit_status(answers)) == (len(QUESTIONS), calls, 3)
     # People send it to others.
     assert "ACCOUNT:stateMachine:once is not for you" in answers[-1].why
 
 
 def test_a_question_that_aws_does_not_take_hides_no_other() -> None:
-    stack, asked = on_aws(lambda _: refusal("ValidationException"))
+    stack, requests = on_aws(lambda _: refusal("ValidationException"))
     assert {one.verdict for one in ask(stack, "{}")} == {Verdict.NOT_ASKED}
-    assert len(asked) == len(QUESTIONS)
+    assert len(requests) == len(QUESTIONS)
 
 
 def test_it_asks_awss_own_host_without_a_role_and_with_a_context_only_beside_a_mock() -> None:
-    stack, asked = on_aws(lambda _: (200, {"status": "SUCCEEDED", "output": "{}"}))
+    stack, requests = on_aws(lambda _: (200, {"status": "SUCCEEDED", "output": "{}"}))
     assert exit_status(list(ask(stack, "{}"))) == 1
-    assert {one.url for one in asked} == {"https://sync-states.eu-west-1.amazonaws.com/"}
-    for request in asked:
+    assert {one.url for one in requests} == {"https://sync-states.eu-west-1.amazonaws.com/"}
+    for request in requests:
         told = json.loads(request.body)
         assert "roleArn" not in told
         assert ("mock" in told) == ("context" in told)

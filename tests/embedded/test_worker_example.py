@@ -114,7 +114,7 @@ def test_it_acts_once_hands_on_what_nothing_mends_and_ends_what_it_has_at_sigter
     sent = [body(one), body(one), body(one, note="another content"), "no JSON", body(other)]
     for text in sent:
         queues.send(text)
-    named = {
+    variables = {
         "QUEUE_URL": queues.requests,
         "DEAD_LETTERS_URL": queues.dead_letters,
         "LEASE_TABLE": lease,
@@ -125,7 +125,7 @@ def test_it_acts_once_hands_on_what_nothing_mends_and_ends_what_it_has_at_sigter
     with log.open("w") as out:
         process = subprocess.Popen(
             [sys.executable, str(WORKER)],
-            env=os.environ | environment(state.endpoint_url, **named),
+            env=os.environ | environment(state.endpoint_url, **variables),
             stderr=out,
         )
     try:

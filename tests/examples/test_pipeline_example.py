@@ -102,20 +102,20 @@ def test_each_stage_has_a_stack_of_its_own_and_all_that_its_deployment_needs() -
 
 
 def test_the_pipeline_s_role_may_do_what_doctor_does() -> None:
-    (told,) = re.findall(
+    (text,) = re.findall(
         r"^\| who runs `doctor` \| (.*) \|$", (DOCS / "deploying.md").read_text(), re.M
     )
-    doctors = {":".join(one) for one in of_services(told)}
+    doctors = {":".join(one) for one in of_services(text)}
     assert len(doctors) > 5
     assert doctors | {"cloudformation:ListStackResources"} <= allowed("PipelineRole")
 
 
-def of_services(told: str) -> list[tuple[str, str]]:
+def of_services(text: str) -> list[tuple[str, str]]:
     """Actions as a page lists them: a service's name stands before the first of its own."""
     service, found = "", []
-    for one in re.findall(r"`([\w:]+)`", told):
-        named, _, action = one.rpartition(":")
-        service = named or service
+    for one in re.findall(r"`([\w:]+)`", text):
+        services, _, action = one.rpartition(":")
+        service = services or service
         found.append((service, action))
     return found
 
@@ -185,10 +185,10 @@ def test_cloudformation_may_make_read_and_delete_each_resource_and_do_nothing_el
     audited: str,
 ) -> None:
     files = (*OURS, *(AUDIT if audited == "yes" else ()))
-    asked = [asked_by(kind) for kind in sorted(kinds(*files))]
-    everything = {one for said in asked for needed in said.values() for one in needed}
-    always = {one for said in asked for name in ("read", "delete") for one in said.get(name, ())}
-    always |= {one for said in asked for one in said["create"] if ":Create" in one}
+    handlers = [asked_by(kind) for kind in sorted(kinds(*files))]
+    everything = {one for said in handlers for needed in said.values() for one in needed}
+    always = {one for said in handlers for name in ("read", "delete") for one in said.get(name, ())}
+    always |= {one for said in handlers for one in said["create"] if ":Create" in one}
     roles = policies.made(EXAMPLE / "roles.yaml", {"Stack": "shop-prod", "Audited": audited})
     has = [one for one in policies.statements(roles) if "CloudFormationRole" in one.who]
     may = {action for one in has for action in one.parsed.actions}

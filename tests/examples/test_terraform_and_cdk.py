@@ -53,12 +53,12 @@ def named_by_cdk() -> tuple[set[str], set[str]]:
     return set(names), outputs
 
 
-@pytest.mark.parametrize("named", [named_by_terraform, named_by_cdk])
-def test_the_template_has_what_the_example_names(named: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("example", [named_by_terraform, named_by_cdk])
+def test_the_template_has_what_the_example_names(example: Any, tmp_path: Path) -> None:
     place(tmp_path, "1.0.0", stack_files(), {})
     file = tmp_path / STACK / "template.yaml"
     template = nesting.read(file).body
-    parameters, outputs = named()
+    parameters, outputs = example()
 
     needed = {name for name, one in template["Parameters"].items() if "Default" not in one}
     assert needed <= parameters <= template["Parameters"].keys()

@@ -119,9 +119,10 @@ def test_it_reads_consistently_and_takes_no_error_for_nothing(
         stubber.add_client_error("query", "InternalServerError")
         with pytest.raises(ClientError):
             book.find("m-1")
-    asked: list[Any] = []
+    requests: list[Any] = []
     aws.dynamodb.meta.events.register(
-        "before-call.dynamodb.Query", lambda params, **_: asked.append(json.loads(params["body"]))
+        "before-call.dynamodb.Query",
+        lambda params, **_: requests.append(json.loads(params["body"])),
     )
     book.find("m-1")
-    assert [query["ConsistentRead"] for query in asked] == [True]
+    assert [query["ConsistentRead"] for query in requests] == [True]

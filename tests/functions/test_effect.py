@@ -35,8 +35,8 @@ class GiftCard:
         assert description is not None
         return description
 
-    def find(self, asked: Any) -> dict[str, Any] | None:
-        self.asked.append(asked)
+    def find(self, request: Any) -> dict[str, Any] | None:
+        self.asked.append(request)
         if self.error is not None:
             raise self.error
         return self.description
@@ -53,7 +53,7 @@ def foreign(name: str) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("event", "description", "asked"),
+    ("event", "description", "request"),
     [
         (PERFORM, {"card": 1}, PERFORM["message"]),
         (FIND, {"card": 1}, "m-1"),
@@ -62,12 +62,12 @@ def foreign(name: str) -> Exception:
     ],
 )
 def test_an_effect_performs_or_finds_and_describes_what_was_done(
-    event: dict[str, Any], description: dict[str, Any] | None, asked: Any
+    event: dict[str, Any], description: dict[str, Any] | None, request: Any
 ) -> None:
     effect = GiftCard(description)
     performed = description is not None
     assert answer(effect, event) == {"performed": performed, "effect": description}
-    assert effect.asked == [asked]
+    assert effect.asked == [request]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_process_ends_that_left_a_thread_at_work(perform: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "output"),
     [
         # It is done: what goes on cannot make it undone.
         ({"perform": "leave()"}, "answers True"),
@@ -259,9 +259,9 @@ def test_a_process_ends_that_left_a_thread_at_work(perform: str) -> None:
     ],
 )
 def test_a_process_goes_on_that_left_nothing_that_could_act_twice(
-    how: dict[str, str], said: str
+    how: dict[str, str], output: str
 ) -> None:
-    assert in_a_sandbox(**how) == (0, [said])
+    assert in_a_sandbox(**how) == (0, [output])
 
 
 # --------------------------------------------------------------------------- invoked
@@ -312,8 +312,8 @@ def refused_with(code: str) -> ClientError:
 
 
 def test_it_performs_through_the_contract_and_no_number_changes() -> None:
-    functions = Functions(told := {"performed": True, "effect": {"order": "o-7"}})
-    assert answer(effect_of(functions), ASKED_TO_PERFORM) == told
+    functions = Functions(answer_sent := {"performed": True, "effect": {"order": "o-7"}})
+    assert answer(effect_of(functions), ASKED_TO_PERFORM) == answer_sent
     assert functions.asked == [(EFFECT, ASKED_TO_PERFORM)]
 
 

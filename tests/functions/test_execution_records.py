@@ -19,7 +19,7 @@ from tests.support.histories import (
     START,
     STATE_MACHINE,
     Kind,
-    answered,
+    answer_events,
     history_of,
     listed,
     posted,
@@ -33,7 +33,7 @@ KEY = "dead_letters/dt=2026-01-31/collected.jsonl.gz"
 EXECUTIONS = "executions/dt=2026-01-31/collected.jsonl.gz"
 BOTH = [EXECUTIONS, KEY]
 WAITS = [started(), posted()]
-REJECTED = [*WAITS, *answered("reject"), ("ExecutionFailed", {"error": "RejectedByOperator"})]
+REJECTED = [*WAITS, *answer_events("reject"), ("ExecutionFailed", {"error": "RejectedByOperator"})]
 
 
 class Night:
@@ -104,8 +104,8 @@ def test_what_waits_and_what_was_rejected_is_recorded(night: Night) -> None:
     night.tells("waits", *WAITS, start=NOON)
     night.tells("rejected", *REJECTED, start=NOON)
 
-    told = {"keys": BOTH, "executions": 2, "forgotten": 0, "lines": 6}
-    assert night.record() == told
+    expected = {"keys": BOTH, "executions": 2, "forgotten": 0, "lines": 6}
+    assert night.record() == expected
     assert night.lines() == [
         ("rejected", "decided", "reject"),
         ("rejected", "posted", None),
@@ -213,9 +213,9 @@ def handle(night: Night, event: dict[str, str]) -> dict[str, Any]:
 
 def test_the_handler_records_the_day_that_it_is_given(night: Night) -> None:
     night.lists()
-    told = {"keys": BOTH, "executions": 0, "forgotten": 0, "lines": 0}
-    told |= {"code": False, "collected": False, "since": ""}
-    assert handle(night, {"day": "2026-01-31"}) == told
+    expected = {"keys": BOTH, "executions": 0, "forgotten": 0, "lines": 0}
+    expected |= {"code": False, "collected": False, "since": ""}
+    assert handle(night, {"day": "2026-01-31"}) == expected
     assert night.lines() == []  # a day without dead letters still has a file
     with pytest.raises(ValueError, match="isoformat"):
         handle(night, {"day": "yesterday"})
@@ -225,7 +225,7 @@ EXPORT = "until-{}/AWSDynamoDB/0169-1/{}"
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "expected"),
     [
         ([], (False, "")),
         (["collected.jsonl.gz"], (True, "")),
@@ -238,16 +238,18 @@ EXPORT = "until-{}/AWSDynamoDB/0169-1/{}"
          (False, "09-10")),
     ],
 )  # fmt: skip
-def test_what_was_exported_is_told(night: Night, names: list[str], told: tuple[bool, str]) -> None:
+def test_what_was_exported_is_told(
+    night: Night, names: list[str], expected: tuple[bool, str]
+) -> None:
     for name in names:
         night.s3.put_object(Bucket="records", Key=f"effects/dt={DAY}/{name}", Body=b"")
     found = night.recorder.prepared(DAY)
-    assert (found["collected"], found["since"]) == told
+    assert (found["collected"], found["since"]) == expected
 
 
 def test_the_code_is_there_when_all_of_it_is(night: Night) -> None:
-    told = []
+    expected = []
     for name in ("README", "pipeline.zip", "audit.py"):
         night.s3.put_object(Bucket="audit", Key=f"code/{name}", Body=b"")
-        told.append(night.recorder.prepared(DAY)["code"])
-    assert told == [False, False, True]
+        expected.append(night.recorder.prepared(DAY)["code"])
+    assert expected == [False, False, True]

@@ -39,13 +39,13 @@ def test_executions_that_ran_at_some_time_of_the_day_are_found() -> None:
     client = boto3.client("stepfunctions")
     first = [item("later", 20, None), item("begins", 9, 30), item("within", 3, 5)]
     second = [item("throughout", -9, None), item("ends", -9, 0), item("earlier", -9, -1)]
-    asked = {"stateMachineArn": STATE_MACHINE, "maxResults": 1000}
+    request = {"stateMachineArn": STATE_MACHINE, "maxResults": 1000}
     between = (START, START + timedelta(seconds=10))
 
     with Stubber(client) as stubber:
-        stubber.add_response("list_executions", {"executions": first, "nextToken": "more"}, asked)
+        stubber.add_response("list_executions", {"executions": first, "nextToken": "more"}, request)
         stubber.add_client_error("list_executions", "ThrottlingException")
-        more = asked | {"nextToken": "more"}
+        more = request | {"nextToken": "more"}
         stubber.add_response("list_executions", {"executions": second}, more)
         pages = list(executions_between(client, STATE_MACHINE, between, retry_for=60))
 
@@ -60,9 +60,9 @@ def test_an_execution_that_is_forgotten_meanwhile_is_told_of() -> None:
     gone = ExecutionSummary("arn:aws:states:x", "gone", START, None)
     with Stubber(client) as stubber:
         stubber.add_client_error("get_execution_history", "ExecutionDoesNotExist")
-        (told,) = read_histories(client, [gone], dead_letter_records, retry_for=60)
+        (forgotten,) = read_histories(client, [gone], dead_letter_records, retry_for=60)
 
-    assert (told.records, told.execution) == (None, gone)
+    assert (forgotten.records, forgotten.execution) == (None, gone)
 
 
 @pytest.mark.parametrize(

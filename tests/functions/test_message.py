@@ -121,7 +121,7 @@ def test_any_other_form_is_refused(source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "message"),
     [
         *((unreadable, "") for unreadable in ("a b", "[", "a || ")),
         # Functions that there are not, wherever they stand.
@@ -130,10 +130,10 @@ def test_any_other_form_is_refused(source: str) -> None:
         ("a[1:2].{b: upper(@)}", "'upper'"),
     ],
 )
-def test_an_expression_that_cannot_work_is_refused_at_once(expression: str, said: str) -> None:
-    with pytest.raises(ValueError, match=f"MessageIdFrom: .*{said}"):
+def test_an_expression_that_cannot_work_is_refused_at_once(expression: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"MessageIdFrom: .*{message}"):
         MessageReader(f"body:{expression}")
-    with pytest.raises(ValueError, match=f"ContentFrom: .*{said}"):
+    with pytest.raises(ValueError, match=f"ContentFrom: .*{message}"):
         MessageReader(content_from=expression)
 
 

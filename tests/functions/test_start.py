@@ -79,7 +79,7 @@ def test_a_conflict_that_cannot_be_handed_on_raises(aws: MotoAws) -> None:
 
 
 @pytest.mark.parametrize(
-    ("started_before", "is_known", "named"),
+    ("started_before", "is_known", "expected"),
     [
         (timedelta(days=1), True, Start.SUPPRESSED),
         (timedelta(days=1), False, Start.STARTED),
@@ -87,14 +87,14 @@ def test_a_conflict_that_cannot_be_handed_on_raises(aws: MotoAws) -> None:
     ],
 )
 def test_an_answer_200_is_named_by_the_original_s_start_date(
-    aws: MotoAws, started_before: timedelta, is_known: bool, named: Start
+    aws: MotoAws, started_before: timedelta, is_known: bool, expected: Start
 ) -> None:
     if is_known:
         start(aws)
     answer = {"executionArn": aws.execution_arn("m-1"), "startDate": NOW - started_before}
     with Stubber(aws.stepfunctions) as stubber:
         stubber.add_response("start_execution", answer)
-        assert start(aws) is named
+        assert start(aws) is expected
 
 
 # ------------------------------------------------------------------ what a row says

@@ -59,10 +59,12 @@ class Handled:
         self.counts: Counter[str] = Counter()
         self.metrics: set[Metric] = set()
         for line in lines:
-            for told in line.get("_aws", {}).get("CloudWatchMetrics", []):
+            for response in line.get("_aws", {}).get("CloudWatchMetrics", []):
                 service = os.environ["POWERTOOLS_SERVICE_NAME"]
-                assert (told["Namespace"], line["service"]) == ("ActOnce", service)
-                for dimensions, metric in itertools.product(told["Dimensions"], told["Metrics"]):
+                assert (response["Namespace"], line["service"]) == ("ActOnce", service)
+                for dimensions, metric in itertools.product(
+                    response["Dimensions"], response["Metrics"]
+                ):
                     name, of = metric["Name"], {*dimensions} - {"service"}
                     self.metrics.add((name, metric["Unit"], frozenset(dimensions)))
                     self.counts[" ".join([name, *(line[one] for one in of)])] += sum(line[name])
@@ -266,12 +268,12 @@ def invoked(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         event = json.loads(params["body"])
         called.append((params["url_path"], event))
         message_id = event["message"]["message_id"]
-        told: Any = {"performed": True, "effect": {"order": "o-7"}}
+        response: Any = {"performed": True, "effect": {"order": "o-7"}}
         failed = {}
         if not message_id.startswith("good"):
             failed = {"FunctionError": "Unhandled"}
-            told = {"errorType": message_id, "errorMessage": "carried along"}
-        payload = io.BytesIO(json.dumps(told).encode())
+            response = {"errorType": message_id, "errorMessage": "carried along"}
+        payload = io.BytesIO(json.dumps(response).encode())
         return SimpleNamespace(status_code=200), {"Payload": payload} | failed
 
     register(monkeypatch, "before-call.lambda.Invoke", answer)

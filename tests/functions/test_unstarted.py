@@ -22,8 +22,8 @@ def handed_on(aws: MotoAws, refused: Delivery) -> dict[str, Any]:
 class Recorded:
     """SQS's edge."""
 
-    def send_message(self, **asked: Any) -> None:
-        self.asked = asked
+    def send_message(self, **request: Any) -> None:
+        self.asked = request
 
 
 def own(refused: Delivery) -> dict[str, Any]:

@@ -70,11 +70,11 @@ def test_groups_tell_how_many_of_a_kind_and_for_how_long() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [(-5, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "119 min"), (7200, "2 h")],
 )
-def test_an_age_is_said_as_a_person_says_it(seconds: int, said: str) -> None:
-    assert age(NOW - timedelta(seconds=seconds), NOW) == said
+def test_an_age_is_said_as_a_person_says_it(seconds: int, text: str) -> None:
+    assert age(NOW - timedelta(seconds=seconds), NOW) == text
 
 
 @pytest.mark.parametrize(

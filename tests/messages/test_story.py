@@ -300,8 +300,8 @@ STORIES = {
 
 def test_how_each_stands_and_what_to_do_is_told_as_reviewed(snapshot: Snapshot) -> None:
     lines = []
-    for name, told in STORIES.items():
-        found = summarize(told)
+    for name, story in STORIES.items():
+        found = summarize(story)
         assert found.sentence.endswith(".")
         assert not found.unread or "has no effect" not in f"{found.sentence}{found.advice}"
         left_out = ("label", "explanation", "status")
@@ -313,7 +313,7 @@ def test_how_each_stands_and_what_to_do_is_told_as_reviewed(snapshot: Snapshot) 
 
 
 def test_every_state_has_a_sentence_and_every_rule_gives_the_advice_of_a_story() -> None:
-    found = [gather_facts(told) for told in STORIES.values()]
+    found = [gather_facts(story) for story in STORIES.values()]
     assert SENTENCES.keys() == STATES.keys() == {facts.state for facts in found}
     first = {next((rule for rule in RULES if rule(facts)), None) for facts in found}
     assert [rule.__name__ for rule in RULES if rule not in first] == []
@@ -432,9 +432,9 @@ def test_of_a_first_attempt_that_was_handed_on_the_execution_may_be_forgotten(
     memory = f"{machine.state_machine}#first-attempt"
     row = {"status": "IN_PROGRESS", "stage": stage, "attempt_id": "a", "updated": first_seen}
     put_fingerprint(machine, "request-2", first_seen=first_seen, memory=memory, **row)
-    told = read_story(machine, "request-2")
-    assert summarize(told).state == state
-    assert [one.event_type for one in told.timeline()] == ["first seen", f"IN_PROGRESS, {stage}"]
+    story = read_story(machine, "request-2")
+    assert summarize(story).state == state
+    assert [one.event_type for one in story.timeline()] == ["first seen", f"IN_PROGRESS, {stage}"]
 
 
 def test_a_first_attempt_of_another_machine_is_told_by_its_row(machine: Stack) -> None:
@@ -442,9 +442,9 @@ def test_a_first_attempt_of_another_machine_is_told_by_its_row(machine: Stack) -
     old = {"first_seen": "2025-01-31T09:30:00Z", "updated": "2025-01-31T09:30:01Z"}
     row = {"status": "COMPLETE", "outcome": "performed", "memory": "arn:old#first-attempt"}
     put_fingerprint(machine, "request-2", **row, **old, effect='"\\u001b[2J\\u202e"')
-    told = summarize(read_story(machine, "request-2"))
-    assert (told.state, told.advice) == ("performed", None)
-    assert "\x1b" not in told.sentence
+    story = summarize(read_story(machine, "request-2"))
+    assert (story.state, story.advice) == ("performed", None)
+    assert "\x1b" not in story.sentence
 
 
 def test_of_an_input_the_message_is_told_and_not_what_a_first_attempt_left_there() -> None:
@@ -468,10 +468,10 @@ def test_effects_are_shown_although_their_time_cannot_be_read(machine: Stack) ->
         "request": {"S": "personal"},
     }
     stack.dynamodb.put_item(TableName="appointments", Item=item)
-    told = read_story(stack, "request-1")
-    assert told.timeline()
-    assert summarize(told).effects == 1
-    assert told.effects[0]["description"] == {"practice": "main"}
+    story = read_story(stack, "request-1")
+    assert story.timeline()
+    assert summarize(story).effects == 1
+    assert story.effects[0]["description"] == {"practice": "main"}
 
 
 @pytest.mark.parametrize(
@@ -490,12 +490,12 @@ def test_one_denied_read_is_named_and_the_rest_is_told(
     whole = read_story(machine, "request-1")
     before = read_story(machine, "request-1", log=False)
     forbid(machine, service, operation)
-    told = read_story(machine, "request-1")
+    story = read_story(machine, "request-1")
     assert whole.unread == {}
-    assert list(told.unread) == [part]
-    assert "AccessDenied" in told.unread[part]
-    assert (told.execution is None) is (part == "execution")
-    assert (told.fingerprint is None) is (part == "row")
+    assert list(story.unread) == [part]
+    assert "AccessDenied" in story.unread[part]
+    assert (story.execution is None) is (part == "execution")
+    assert (story.fingerprint is None) is (part == "row")
     assert list(stories.with_log(machine, before).unread) == [part][: part == "log"]
 
 
@@ -504,16 +504,16 @@ def test_a_failed_delivery_is_its_messages_that_was_told_of_under_the_same_sqs_i
 ) -> None:
     """Its own line has no message id: it failed before that was known, or at whatever call."""
     line = {"stream": "deliveries", "at": "2026-01-31T09:30:00.000Z"}
-    named = {"message_id": "request-1", "execution_name": "request-1"}
+    names = {"message_id": "request-1", "execution_name": "request-1"}
     for own in (
         {"end": "failed", "sqs_message_id": "s-1"},
         {"end": "failed", "sqs_message_id": "s-2"},
-        named | {"end": "started", "sqs_message_id": "s-1"},
+        names | {"end": "started", "sqs_message_id": "s-1"},
     ):
         log(machine, line | own, datetime.now(UTC))  # CloudWatch takes no older ones
     deliveries = read_story(machine, "request-1").deliveries
-    told = sorted((one["end"], one["sqs_message_id"]) for one in deliveries)
-    assert told == [("failed", "s-1"), ("started", "s-1")]
+    story = sorted((one["end"], one["sqs_message_id"]) for one in deliveries)
+    assert story == [("failed", "s-1"), ("started", "s-1")]
 
 
 def test_effects_of_a_teams_own_that_cannot_be_read_are_named(machine: Stack) -> None:

@@ -161,8 +161,8 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
     assert [one.happened for one in work.ended] == [True] * 12 + [False] * 12
     assert [message["Body"] for message in received(moto_stack, to)] == list(map(str, range(10)))
     # Of the same receive, and of one after it; the last two do not come before those are gone.
-    assert all(said.startswith("A message before it in its group") for said in failed[1:10])
-    assert all(said.startswith("It was not received") for said in failed[10:])
+    assert all(reason.startswith("A message before it in its group") for reason in failed[1:10])
+    assert all(reason.startswith("It was not received") for reason in failed[10:])
 
 
 # ------------------------------------------------------------------ for good

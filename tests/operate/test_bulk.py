@@ -55,15 +55,15 @@ def test_the_listed_are_acted_on_once_and_nothing_else_is_waited_for(
         raise AssertionError
 
     fill(moto_stack, 23)
-    act, told = Act(moto_stack, wait=None), list[int]()
+    act, counts = Act(moto_stack, wait=None), list[int]()
     act.goes = lambda body: body != "body 3"
     moto_stack.sqs.send_message(QueueUrl=moto_stack.unstarted_queue, MessageBody="later")
     clock = SimpleNamespace(monotonic=lambda: 0.0, sleep=round_again)
     monkeypatch.setattr(scan, "time", clock)
     monkeypatch.setattr(scan, "counts", lambda *_: (20, 10))  # another reader holds some
-    act.run(told.append)
+    act.run(counts.append)
     assert sorted(act.bodies) == sorted(f"body {n}" for n in range(23))
-    assert (act.results_by_end, told[-1], act.left) == ({"acted": 23}, 23, 0)
+    assert (act.results_by_end, counts[-1], act.left) == ({"acted": 23}, 23, 0)
     assert left(moto_stack) == ["body 3", "later"]
 
 

@@ -235,5 +235,5 @@ def test_what_is_sent_again_keeps_its_attributes_and_the_id_that_its_own_comes_f
     assert answer.decided is (ids is not None)
     assert (row(lease, message_id).get("outcome") == "dead_letter") is (ids is None)
     for sent in received(lease, lease.requests_queue):
-        told = {name: one["StringValue"] for name, one in sent["MessageAttributes"].items()}
-        assert told == dict.fromkeys(kept, "v") | (ids or {})
+        attributes = {name: one["StringValue"] for name, one in sent["MessageAttributes"].items()}
+        assert attributes == dict.fromkeys(kept, "v") | (ids or {})

@@ -158,8 +158,13 @@ def test_nothing_is_tried_again_while_a_deployment_is_under_way(
 ) -> None:
     client = boto3.client("cloudformation")
     moto_stack.aws._clients["cloudformation"] = client
-    told: Any = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
-    stack = {"StackName": "actonce", "CreationTime": START, "StackStatus": status, "Outputs": told}
+    output: Any = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
+    stack = {
+        "StackName": "actonce",
+        "CreationTime": START,
+        "StackStatus": status,
+        "Outputs": output,
+    }
     sent = outputs_sent(stepfunctions)
     post(moto_stack, "m-1", task_token="token")
     with Stubber(client) as cloudformation:
@@ -599,8 +604,8 @@ def test_an_id_that_looks_like_the_name_of_another_execution_is_not_decided_on(
 @pytest.mark.parametrize("has_tokens", [True, False])
 def test_a_letter_is_known_by_its_token_or_else_by_its_time(*, has_tokens: bool) -> None:
     at = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
-    answered = at + timedelta(seconds=10)
-    first = DecisionWait(at, {}, {"decision": "retry"}, answered, None, over=True)
+    answered_at = at + timedelta(seconds=10)
+    first = DecisionWait(at, {}, {"decision": "retry"}, answered_at, None, over=True)
     second = DecisionWait(at + timedelta(seconds=20), {}, task_token="t-2" if has_tokens else None)
     # Posted a moment before, or after, its state was entered by the history's clock.
     for posted_at, token, expected in (

@@ -19,11 +19,11 @@ class Killed(BaseException):
     """As the end of the process: nothing catches it."""
 
 
-def requested(records: str, **asked: Any) -> Request:
+def requested(records: str, **options: Any) -> Request:
     """What the options of a command line ask for, and what no option of the job's says."""
-    beyond = {name: asked.pop(name) for name in ("by_executions",) if name in asked}
+    beyond = {name: options.pop(name) for name in ("by_executions",) if name in options}
     words = [records]
-    for name, value in asked.items():
+    for name, value in options.items():
         option = "--from" if name == "since" else f"--{name.replace('_', '-')}"
         if value is True:
             words.append(option)
@@ -32,10 +32,10 @@ def requested(records: str, **asked: Any) -> Request:
     return replace(Request.of(parser().parse_args(words)), **beyond)
 
 
-def audited(spark: SparkSession, root: Path, out: Path | str | None = None, **asked: Any) -> Row:
+def audited(spark: SparkSession, root: Path, out: Path | str | None = None, **options: Any) -> Row:
     """The summary of an audit."""
-    asked = {"effects": EFFECTS} | asked
-    return audit(spark, requested(str(root), out=None if out is None else str(out), **asked))
+    options = {"effects": EFFECTS} | options
+    return audit(spark, requested(str(root), out=None if out is None else str(out), **options))
 
 
 def rows_of(out: Path, since: date = date.min) -> list[Row]:
@@ -57,7 +57,7 @@ def judgements_of(out: Path) -> dict[str, tuple[str, bool]]:
     return {row["message_id"]: (row["verdict"], row["judged"]) for row in rows_of(out)}
 
 
-def said(summary: Row) -> Row:
+def comparable(summary: Row) -> Row:
     """What an audit says of the records; beside when it was made, and of what it made use."""
     beside = {"generated_at", "read", "run", "is_news"}
-    return {name: told for name, told in summary.items() if name not in beside}
+    return {name: value for name, value in summary.items() if name not in beside}

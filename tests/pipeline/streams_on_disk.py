@@ -100,8 +100,8 @@ def row(message_id: str, time: str, outcome: str | None = None) -> Record:
 
 def own_effect(message_id: str, time: str, effect_id: str | None = None) -> Record:
     """As a team brings it, and as `collect` writes that of a table of its own."""
-    named = {} if effect_id is None else {"effect_id": effect_id}
-    return "effects", {"at": time, "message_id": message_id, "own": True, **named}
+    identity = {} if effect_id is None else {"effect_id": effect_id}
+    return "effects", {"at": time, "message_id": message_id, "own": True, **identity}
 
 
 def effect(message_id: str, time: str, appointment_id: str = "appointment-1") -> Record:
@@ -125,7 +125,7 @@ def dead_letter(
     }
 
 
-def named(histories: Mapping[str, Iterable[Record]]) -> list[Record]:
+def with_ids(histories: Mapping[str, Iterable[Record]]) -> list[Record]:
     """The records of histories, each under the id that it has in the table."""
     return [
         (stream, record | {"message_id": message_id})

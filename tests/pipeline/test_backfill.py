@@ -236,13 +236,13 @@ def test_a_plan_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    for module, name, broken, said in (
+    for module, name, broken, message in (
         (archives, "listed", grown, "changed while it was read"),
         (plan, "_read", full, "No space left"),
     ):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, name, broken)
-            with pytest.raises(BackfillFailed, match=said):
+            with pytest.raises(BackfillFailed, match=message):
                 Planned(tmp_path, {"a.jsonl": b'{"id":1}\n'})
         assert list(tmp_path.iterdir()) == [archive]
 
@@ -254,14 +254,14 @@ def test_what_is_there_already_stays(tmp_path: Path) -> None:
     archive, draft = tmp_path / "a.jsonl", tmp_path / "plan.draft"
     archive.write_text('{"id":1}\n')
     draft.mkdir()
-    for source, to, said in (
+    for source, to, message in (
         (archive, tmp_path, "is there already"),
         (archive, archive, "is there already"),
         (archive, tmp_path / "plan", "is there: another backfill"),
         (archive, archive / "plan", "cannot be written"),
         (tmp_path / "gone", tmp_path / "new", "no file or folder"),
     ):
-        with pytest.raises(WrongRequest, match=said):
+        with pytest.raises(WrongRequest, match=message):
             plan.make(no_session, source, BY_ID, to, sync_folder)
     assert sorted(tmp_path.iterdir()) == [archive, draft]
     assert archive.read_text() == '{"id":1}\n'

@@ -112,9 +112,9 @@ def test_of_a_day_that_has_expired_the_rows_are_all_there_is(
 
 
 def test_what_became_of_files_is_told() -> None:
-    judged = {"same": "1", "other": "1", "left": "1", "unread": "1"}
+    before = {"same": "1", "other": "1", "left": "1", "unread": "1"}
     now = {"same": "1", "other": "2", "new": "1", "unread": ""}
-    assert differences(judged, now) == {
+    assert differences(before, now) == {
         "left": "gone", "new": "come", "other": "changed", "unread": "changed",
     }  # fmt: skip
 
@@ -176,10 +176,10 @@ def test_another_audit_s_folder_is_not_written_into_until_that_has_ended(
         assert "the other one" in out.joinpath("summary.json").read_text()
 
 
-def cached(spark: SparkSession, root: Path, **asked: Any) -> Cache:
+def cached(spark: SparkSession, root: Path, **options: Any) -> Cache:
     """The cache of records, brought up to date by whoever may not be alone."""
     found, listing = (
-        Cache(spark, f"{root}-out", effects=NAMED, **asked),
+        Cache(spark, f"{root}-out", effects=NAMED, **options),
         list_records(spark, str(root)),
     )
     found.bring_up_to_date(listing, lambda: listing)
@@ -192,12 +192,12 @@ def test_two_that_cache_the_same_days_at_once_spoil_nothing(
     root = records(tmp_path)
     with ThreadPoolExecutor() as threads:
         both = list(threads.map(lambda _: cached(spark, root, from_raw=True), range(2)))
-    told = [sorted(one.rows().collect()) for one in both]
+    rows_of_both = [sorted(one.rows().collect()) for one in both]
     monkeypatch.setattr(cache, "_ABANDONED_MS", -1)
     after = cached(spark, root)
     assert after.again == set()
-    assert told[0] == told[1] == sorted(after.rows().collect())
-    assert len(told[0]) == sum(one.counts.rows for one in after.days.values()) == 13
+    assert rows_of_both[0] == rows_of_both[1] == sorted(after.rows().collect())
+    assert len(rows_of_both[0]) == sum(one.counts.rows for one in after.days.values()) == 13
     parts = {path.name for path in tmp_path.rglob("part-*")}
     assert parts == {Path(row).name for day in after.days.values() for row in day.rows}
     assert {path.name for path in tmp_path.rglob(".part-*")} == {f".{name}.crc" for name in parts}

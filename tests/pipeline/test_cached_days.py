@@ -8,7 +8,7 @@ from random import Random
 from pyspark.sql import SparkSession
 
 from tests.pipeline.judge import Record
-from tests.pipeline.nights import Row, audited, rows_of, said
+from tests.pipeline.nights import Row, audited, comparable, rows_of
 from tests.pipeline.streams_on_disk import DAY, KINDS, STREAMS, at, line_of, performed
 
 NIGHTS = 3
@@ -54,13 +54,13 @@ def arrivals(random: Random) -> Iterator[tuple[int, str, str, str]]:
 def of_records(summary: Row) -> Row:
     """What is said but for files that came late, which the one names and the other accepts."""
     notice = {"sentence", "exit_status", "cannot_judge", "changed"}
-    return {name: told for name, told in said(summary).items() if name not in notice}
+    return {name: value for name, value in comparable(summary).items() if name not in notice}
 
 
 def test_night_after_night_the_same_as_from_the_records(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    lines, told = sorted(arrivals(Random(7))), []
+    lines, nights = sorted(arrivals(Random(7))), []
     for number in range(NIGHTS):
         for night, stream, folder, line in lines:
             if night == number:
@@ -70,11 +70,11 @@ def test_night_after_night_the_same_as_from_the_records(
                     written.write(f"{line}\n")
         if number:
             days = {"since": day(number - 1), "until": day(number), "reach": 100}
-            told.append(audited(spark, tmp_path / "records", tmp_path / "cached", **days))
+            nights.append(audited(spark, tmp_path / "records", tmp_path / "cached", **days))
     raw = audited(spark, tmp_path / "records", tmp_path / "raw", from_raw=True, **days)
     since = FIRST + timedelta(days=NIGHTS - 2)
     assert rows_of(tmp_path / "cached", since) == rows_of(tmp_path / "raw", since) != []
-    assert of_records(told[-1]) == of_records(raw)
-    assert (raw["read"]["days_cached"], told[0]["read"]["days_cached"]) == (0, 0)
-    assert all(night["read"]["days_read"] for night in told)
-    assert any(night["late_days"] for night in told)
+    assert of_records(nights[-1]) == of_records(raw)
+    assert (raw["read"]["days_cached"], nights[0]["read"]["days_cached"]) == (0, 0)
+    assert all(night["read"]["days_read"] for night in nights)
+    assert any(night["late_days"] for night in nights)

@@ -40,8 +40,8 @@ def test_a_day_run_again_takes_the_place_of_that_day_and_leaves_others_alone(
 ) -> None:
     root = write(tmp_path, [*performed("one"), *performed("two", 5, NEXT_DAY)])
     audited(spark, root)
-    told = [(str(row["day"]), row["message_id"]) for row in rows(root)]
-    assert told == [(DAY, "one"), (NEXT_DAY, "two")]
+    result = [(str(row["day"]), row["message_id"]) for row in rows(root)]
+    assert result == [(DAY, "one"), (NEXT_DAY, "two")]
 
     spoiled = root / "sent" / f"dt={DAY}" / "spoiled.jsonl"
     spoiled.write_text("no record\n" * 101)  # of which the summary names a hundred
@@ -76,28 +76,28 @@ def test_a_day_has_what_was_written_of_it_later_and_tells_what_came_late_to_anot
     put(root, "effects", "late.jsonl", again.encode(), NEXT_DAY)
     put(root, "sent", "torn.jsonl", b"no record", NEXT_DAY)
 
-    told = audited(spark, root, day=NEXT_DAY)
+    result = audited(spark, root, day=NEXT_DAY)
 
     assert {row["message_id"] for row in rows(root)} == {"new", "last"}
-    assert told["verdicts"]["performed_once"] == 2
-    assert (told["late_days"], told["late_alarms"]) == ([DAY], [DAY])
-    assert told["exit_status"] == 1
-    assert f"A message that began earlier has an alarm: audit {DAY} again." in told["sentence"]
-    assert told["quarantine"]["by_reason"] == {"corrupt_line": 1}
+    assert result["verdicts"]["performed_once"] == 2
+    assert (result["late_days"], result["late_alarms"]) == ([DAY], [DAY])
+    assert result["exit_status"] == 1
+    assert f"A message that began earlier has an alarm: audit {DAY} again." in result["sentence"]
+    assert result["quarantine"]["by_reason"] == {"corrupt_line": 1}
 
 
 def test_the_same_alarms_are_known_as_such_whatever_else_is_told_of_them() -> None:
     lost, again = ({"message_id": "m", "verdict": one} for one in ("lost", "performed_again"))
-    told = known_by([lost, again], [])
+    result = known_by([lost, again], [])
 
-    assert known_by([again | {"timeline": ["more"]}, lost], []) == told
-    assert told not in (known_by([lost], []), known_by([lost, lost], []))
+    assert known_by([again | {"timeline": ["more"]}, lost], []) == result
+    assert result not in (known_by([lost], []), known_by([lost, lost], []))
 
 
 def test_what_arrived_before_a_moment_was_there_whatever_its_own_clock_says(
     spark: SparkSession,
 ) -> None:
     after = midnight(date.fromisoformat(NEXT_DAY))
-    told = [(folder, at) for folder in (DAY, NEXT_DAY) for at in (None, after - 1, after)]
-    kept = before(spark.createDataFrame(told, "folder string, at long"), after).collect()
-    assert sorted(map(str, map(tuple, kept))) == sorted(map(str, told[:-1]))
+    result = [(folder, at) for folder in (DAY, NEXT_DAY) for at in (None, after - 1, after)]
+    kept = before(spark.createDataFrame(result, "folder string, at long"), after).collect()
+    assert sorted(map(str, map(tuple, kept))) == sorted(map(str, result[:-1]))

@@ -27,7 +27,7 @@ from actonce_pipeline.audit.times import DAY_MS, in_ms, midnight
 from actonce_pipeline.errors import CannotAudit
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import audited, judgements_of
-from tests.pipeline.streams_on_disk import DAY, at, delivery, execution, named, put, write
+from tests.pipeline.streams_on_disk import DAY, at, delivery, execution, put, with_ids, write
 
 OF_SHOP = "order_id,sent_at,card"
 TIME = f"{DAY}T09:00:00Z"
@@ -38,7 +38,7 @@ WITHOUT_EFFECTS = ("deliveries", "executions", "dead_letters")
 def read(value: Any, attributes: str | None = OF_SHOP) -> Row:
     """The row of a line of `effects`."""
     by = None if attributes is None else Attributes.of_output(attributes)
-    (row,) = rows_of(f"s3://r/effects/dt={DAY}/a", json.dumps(value).encode(), named=by)
+    (row,) = rows_of(f"s3://r/effects/dt={DAY}/a", json.dumps(value).encode(), attributes=by)
     return row
 
 
@@ -61,7 +61,7 @@ def done(count: int = 1) -> list[Record]:
         execution("", at(32_399), "RUNNING"),
         execution("", at(32_401), "SUCCEEDED", "performed"),
     ]
-    return named({f"o-{number}": each for number in range(1, count + 1)})
+    return with_ids({f"o-{number}": each for number in range(1, count + 1)})
 
 
 # ------------------------------------------------------------------------------- items
@@ -82,8 +82,8 @@ def test_an_effect_is_read_by_the_attributes_that_the_stack_names(
     order: Any, message_id: str, time: Any
 ) -> None:
     row = read(item(order, time))
-    told = (row.message_id, row.at, row.code, row.description, row.problem)
-    assert told == (message_id, MS, int(Code.EFFECT), "c-1", None)
+    values = (row.message_id, row.at, row.code, row.description, row.problem)
+    assert values == (message_id, MS, int(Code.EFFECT), "c-1", None)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_an_effect_is_known_by_its_keys_but_the_messages_whatever_their_order(
 @pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
 def test_a_number_is_a_time_in_whichever_unit(unit: int) -> None:
     expected = datetime.fromisoformat(TIME)
-    for told in (MS // 1000 * unit, float(MS // 1000 * unit), Decimal(MS // 1000 * unit)):
-        assert parse_time(told) == expected
+    for values in (MS // 1000 * unit, float(MS // 1000 * unit), Decimal(MS // 1000 * unit)):
+        assert parse_time(values) == expected
 
 
 # ------------------------------------------------------------------------------- nights
@@ -281,8 +281,8 @@ def read_table(spark: SparkSession, tmp_path: Path) -> Any:
 
 def test_a_time_of_parquet_is_read_whatever_its_type(read_table: Any) -> None:
     found = read_table(*(table(time, effect_id=pa.array([7])) for time in TIMES.values()))
-    told = {(row.message_id, row.at, row.description, row.problem) for row in found}
-    assert (len(found), told) == (len(TIMES), {("o-1", MS, "7", None)})
+    values = {(row.message_id, row.at, row.description, row.problem) for row in found}
+    assert (len(found), values) == (len(TIMES), {("o-1", MS, "7", None)})
 
 
 def test_a_file_of_parquet_that_is_none_takes_no_other_along(read_table: Any) -> None:

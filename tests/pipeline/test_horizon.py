@@ -26,7 +26,7 @@ def ms(hours: float, day: date = DATE) -> int:
 
 
 @pytest.mark.parametrize(
-    ("written", "asked", "over"),
+    ("written", "options", "over"),
     [
         (ms(14), {}, ms(0)),
         (ms(24.9), {}, ms(0)),
@@ -39,9 +39,9 @@ def ms(hours: float, day: date = DATE) -> int:
     ],
 )
 def test_a_day_is_over_an_hour_after_its_end(
-    written: int, asked: dict[str, Any], over: int
+    written: int, options: dict[str, Any], over: int
 ) -> None:
-    request = requested("records", **asked)
+    request = requested("records", **options)
     assert horizon_of(request, Listing(FILES, (), written), ms(999)).over == over
 
 
@@ -58,7 +58,7 @@ def test_effects_are_missed_on_days_that_are_over() -> None:
     listing = Listing(files, (), ms(0))
 
     def caveats(over: int) -> list[str]:
-        return [said for _, said in uncovered(listing, (DATE, DATE), Horizon(over, over, over))]
+        return [caveat for _, caveat in uncovered(listing, (DATE, DATE), Horizon(over, over, over))]
 
     assert caveats(0) == caveats(ms(24)) == []
     (said,) = caveats(ms(48))
@@ -70,7 +70,7 @@ def test_a_day_that_has_not_begun_is_not_looked_at() -> None:
 
     def caveats(over: int) -> list[str]:
         found = uncovered(Listing(FILES, (), ms(0)), (later, later), Horizon(over, over, over))
-        return [said for _, said in found]
+        return [caveat for _, caveat in found]
 
     assert caveats(ms(72)) == caveats(ms(96)) == []
     for over in (0, ms(48), ms(120)):

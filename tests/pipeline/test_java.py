@@ -23,8 +23,8 @@ def _java(folder: Path, version: str, status: int = 0, more: str = "") -> None:
     """A `java` that says it is of that version."""
     command = folder / "bin" / "java"
     command.parent.mkdir(parents=True, exist_ok=True)
-    said = f"echo 'openjdk version \"{version}\"' >&2"
-    command.write_text(f"#!/bin/sh\n{more}\n{said}\nexit {status}\n")
+    script = f"echo 'openjdk version \"{version}\"' >&2"
+    command.write_text(f"#!/bin/sh\n{more}\n{script}\nexit {status}\n")
     command.chmod(0o755)
 
 

@@ -28,7 +28,7 @@ def judged_once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
     """A folder of records and one of results: three days, judged whole."""
     place = tmp_path_factory.mktemp("judged")
     write(place / "records", [one for day in DAYS for one in performed(f"m-{day}", 5, day)])
-    assert judged(spark, place)["exit_status"] == 0
+    assert audit_again(spark, place)["exit_status"] == 0
     return place
 
 
@@ -39,11 +39,11 @@ def place(judged_once: Path, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
-def judged(spark: SparkSession, place: Path, **asked: Any) -> Row:
-    return audited(spark, place / "records", place / "out", **asked)
+def audit_again(spark: SparkSession, place: Path, **options: Any) -> Row:
+    return audited(spark, place / "records", place / "out", **options)
 
 
-def told(summary: Row) -> tuple[int, dict[str, str]]:
+def status_and_files(summary: Row) -> tuple[int, dict[str, str]]:
     files = {one["file"]: one["what"] for one in summary["changed"]["files"]}
     return summary["exit_status"], files
 
@@ -59,8 +59,8 @@ def test_it_is_judged_anew_and_named_until_it_is_back_or_accepted(
     status, content = file.stat(), file.read_bytes()
     file.write_bytes(content.replace(b'"m-2026-02-01"', b'"m-2026-02-02"'))
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    summary = judged(spark, place, day=DAYS[2])
-    assert told(summary)[1] == {PATH: "changed"}
+    summary = audit_again(spark, place, day=DAYS[2])
+    assert status_and_files(summary)[1] == {PATH: "changed"}
     assert f"{PATH} has changed since" in summary["sentence"]
     assert "--from-raw" in summary["sentence"]
     assert summary["exit_status"] == 1, "m-2026-02-02 has two effects"
@@ -68,9 +68,9 @@ def test_it_is_judged_anew_and_named_until_it_is_back_or_accepted(
     late = file.with_name("late.jsonl")
     late.write_bytes(content)
     names = {PATH: "gone", f"effects/dt={DAYS[1]}/late.jsonl": "come"}
-    assert told(judged(spark, place)) == (3, names)
-    assert told(judged(spark, place, from_raw=True)) == (0, names)
-    assert told(judged(spark, place)) == (0, {})
+    assert status_and_files(audit_again(spark, place)) == (3, names)
+    assert status_and_files(audit_again(spark, place, from_raw=True)) == (0, names)
+    assert status_and_files(audit_again(spark, place)) == (0, {})
 
 
 def test_a_whole_day_that_is_gone_is_named_and_what_expired_is_judged_by_what_was_cached(
@@ -79,7 +79,7 @@ def test_a_whole_day_that_is_gone_is_named_and_what_expired_is_judged_by_what_wa
     root, last = place / "records", "2026-03-03"
     for folder in root.glob(f"*/dt={DAYS[1]}"):
         shutil.rmtree(folder)
-    status, files = told(judged(spark, place, day=DAYS[2]))
+    status, files = status_and_files(audit_again(spark, place, day=DAYS[2]))
     assert (status, set(files.values()), len(files)) == (3, {"gone"}, 4)
 
     again = effect(f"m-{DAYS[1]}", at(9, last), "appointment-again")
@@ -87,14 +87,16 @@ def test_a_whole_day_that_is_gone_is_named_and_what_expired_is_judged_by_what_wa
     for day in (DAYS[0], DAYS[2]):  # a part of a day, and a whole one
         (root / "effects" / f"dt={day}" / "records.jsonl").unlink()
     shutil.rmtree(root / "executions" / f"dt={DAYS[0]}")
-    summary = judged(spark, place, day=last)
-    assert told(summary) == (1, {f"effects/dt={DAYS[2]}/records.jsonl": "gone"}), summary
+    summary = audit_again(spark, place, day=last)
+    assert status_and_files(summary) == (1, {f"effects/dt={DAYS[2]}/records.jsonl": "gone"}), (
+        summary
+    )
     assert summary["late_alarms"] == [DAYS[1]], "it knows the first effect by the cache alone"
 
     manifest = place / "out" / "cache" / f"{DAYS[1]}.manifest"
     kept = json.loads(manifest.read_text()) | {"form": "of another release"}
     manifest.write_text(json.dumps(kept))
-    judged(spark, place, day=last, from_raw=True)
+    audit_again(spark, place, day=last, from_raw=True)
     assert json.loads(manifest.read_text()) == kept, "which knows it again"
     assert all((manifest.parent / name).exists() for name in kept["rows"])
 
@@ -115,7 +117,7 @@ def test_who_changes_a_file_while_it_is_read_has_it_read_again_or_named(
 
     monkeypatch.setattr(cache, "write_rows", meanwhile)
     most = 1
-    judged(spark, tmp_path)
+    audit_again(spark, tmp_path)
     assert verdicts_of(tmp_path / "out") == {"one": "performed_once"}
     manifest = cache.Manifest.of((tmp_path / "out" / "cache" / f"{DAY}.manifest").read_text())
     assert manifest is not None
@@ -124,7 +126,7 @@ def test_who_changes_a_file_while_it_is_read_has_it_read_again_or_named(
     most, times = 99, []
     file.write_text("")
     with pytest.raises(CannotAudit, match=r"effects/dt=.* changes whenever it is read"):
-        judged(spark, tmp_path)
+        audit_again(spark, tmp_path)
 
 
 def test_records_of_two_stacks_are_not_judged_on_whichever_day_they_lie() -> None:

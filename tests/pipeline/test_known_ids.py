@@ -58,11 +58,11 @@ def test_each_record_is_of_the_message_that_it_means(spark: SparkSession, tmp_pa
         *(sent(None, at(5), "q-9"), *performed("last", 80_000)),
     ]
     root = write(tmp_path, records)
-    told = json.dumps({"message_id": LIKE_A_HASH})
+    text = json.dumps({"message_id": LIKE_A_HASH})
     events = [
         line
         for status in ("RUNNING", "SUCCEEDED")
-        for line in (event(HASHED, status, input=None), event("x", status, input=told))
+        for line in (event(HASHED, status, input=None), event("x", status, input=text))
     ]
     put(root, "executions", "events.jsonl", b"\n".join(events))
     summary = audited(spark, root)

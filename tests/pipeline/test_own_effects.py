@@ -15,9 +15,9 @@ from tests.pipeline.streams_on_disk import (
     dead_letter,
     delivery,
     execution,
-    named,
     own_effect,
     row,
+    with_ids,
     write,
 )
 
@@ -30,12 +30,12 @@ Planted = dict[str, tuple[str, bool, list[Record]]]
 """By a message's id its verdict, whether it is sure, and what is recorded of it."""
 
 
-def judged(
-    spark: SparkSession, root: Path, planted: Planted, streams: tuple[str, ...], **asked: Any
+def audit_of(
+    spark: SparkSession, root: Path, planted: Planted, streams: tuple[str, ...], **options: Any
 ) -> dict[str, Any]:
     """What is said of the messages, once each has its verdict."""
-    write(root, named({name: history for name, (_, _, history) in planted.items()}), streams)
-    summary = audited(spark, root, **asked)
+    write(root, with_ids({name: history for name, (_, _, history) in planted.items()}), streams)
+    summary = audited(spark, root, **options)
     assert judgements_of(root / "audit") == {
         name: (verdict, sure) for name, (verdict, sure, _) in planted.items()
     }
@@ -69,7 +69,7 @@ def test_rows_are_read_as_the_stream_they_are(spark: SparkSession, tmp_path: Pat
                                [CAME, row("", at(3), "rejected"), own_effect("", at(2))]),
         "nobody asked": ("contradiction", True, [own_effect("", at(2))]),
     }  # fmt: skip
-    summary = judged(spark, tmp_path, planted, LOCKED)
+    summary = audit_of(spark, tmp_path, planted, LOCKED)
     assert summary["quarantine"]["lines"] == 0
     (unsaid,) = summary["cannot_judge"]
     assert "sent is missing" in unsaid
@@ -89,16 +89,18 @@ def test_what_effect_check_left_is_told_by_itself_where_all_who_ask_were_read(
         # Where there is one row for a message, a second effect would not be seen.
         "nameless": ("performed_once", True, [*DONE, own_effect("", at(2))]),
     }
-    summary = judged(spark, tmp_path / "left", left, STREAMS)
-    one_row, said = summary["on_trust"]
+    summary = audit_of(spark, tmp_path / "left", left, STREAMS)
+    one_row, sentence = summary["on_trust"]
     assert one_row.startswith("Of 1 message the effects come from where there is one row")
-    assert said.startswith("Left out: 1 message of actonce effect check.")
+    assert sentence.startswith("Left out: 1 message of actonce effect check.")
     assert summary["sentence"].startswith("Of 2 messages, none is known")
-    assert summary["sentence"].endswith(f"{one_row} {said}")
+    assert summary["sentence"].endswith(f"{one_row} {sentence}")
     assert (summary["exit_status"], summary["alarms_total"]) == (4, 0)
     assert summary["verdicts"]["effect_check"] == 1
-    alone = Findings(dict.fromkeys(VERDICTS, 0) | {"effect_check": 1}, trusted=[said]).sentence()
-    assert alone == f"There was no message. {said}"
+    alone = Findings(
+        dict.fromkeys(VERDICTS, 0) | {"effect_check": 1}, trusted=[sentence]
+    ).sentence()
+    assert alone == f"There was no message. {sentence}"
 
 
 def test_executions_are_believed_only_where_that_is_asked_for(
@@ -114,7 +116,7 @@ def test_executions_are_believed_only_where_that_is_asked_for(
         "running": ("in_flight", True, RUNS),
         "waits": ("awaiting_decision", True, [*RUNS, dead_letter("", at(2))]),
     }
-    summary = judged(spark, tmp_path / "good", good, BY_WORD, by_executions=True)
+    summary = audit_of(spark, tmp_path / "good", good, BY_WORD, by_executions=True)
     assert summary["exit_status"] == 4
     assert summary["cannot_judge"] == []
     assert "their executions' own word" in summary["sentence"]

@@ -77,9 +77,9 @@ def test_what_cannot_be_read_is_named_with_its_place_and_costs_itself_only(
 
     summary = audited(spark, root)
 
-    told = [tuple(example.values()) for example in summary["quarantine"]["examples"]]
+    examples = [tuple(example.values()) for example in summary["quarantine"]["examples"]]
     odd = str(root / "effects" / f"dt={DAY}" / "no%6Came [3]")
-    assert told == [
+    assert examples == [
         (str(root / "stray.txt"), None, "misplaced_file"),
         (odd, 1, "not_a_record"),
         (odd, 2, "corrupt_line"),

@@ -44,14 +44,14 @@ def rows(
     content: str | bytes,
     stream: str = "deliveries",
     name: str = "a",
-    named: Attributes | None = NAMED,
+    attributes: Attributes | None = NAMED,
 ) -> list[dict[str, Any]]:
     content = content.encode() if isinstance(content, str) else content
-    found = rows_of(f"s3://r/{stream}/dt={DAY}/{name}", content, named=named)
+    found = rows_of(f"s3://r/{stream}/dt={DAY}/{name}", content, attributes=attributes)
     return [dict(zip(COLUMNS, one, strict=True)) for one in found]
 
 
-def told(content: str | bytes, stream: str = "deliveries", name: str = "a") -> Outcomes:
+def outcomes(content: str | bytes, stream: str = "deliveries", name: str = "a") -> Outcomes:
     return [(one["message_id"], one["problem"]) for one in rows(content, stream, name)]
 
 
@@ -86,9 +86,9 @@ def test_a_line_that_cannot_be_read_is_named_with_its_place_and_costs_itself_onl
 
 def test_a_file_is_unpacked_as_often_as_firehose_packed_it() -> None:
     twice = gzip.compress(PACKED)
-    assert told(twice) == told(PACKED, name="a.gz") == [(f"m{n}", None) for n in range(500)]
-    assert told(PACKED + PACKED) == 2 * told(PACKED)
-    assert told(gzip.compress(b""), name="a.gz") == told(b"") == []
+    assert outcomes(twice) == outcomes(PACKED, name="a.gz") == [(f"m{n}", None) for n in range(500)]
+    assert outcomes(PACKED + PACKED) == 2 * outcomes(PACKED)
+    assert outcomes(gzip.compress(b""), name="a.gz") == outcomes(b"") == []
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_file_is_unpacked_as_often_as_firehose_packed_it() -> None:
     ],
 )  # fmt: skip
 def test_a_file_that_is_broken_is_set_aside_whole(content: bytes, problem: str) -> None:
-    assert told(content, name="a.gz") == [(None, problem)]
+    assert outcomes(content, name="a.gz") == [(None, problem)]
 
 
 @pytest.mark.parametrize("missing", [None, "pandas"])
@@ -114,7 +114,9 @@ def test_the_rows_are_those_of_each_file_with_arrow_and_without(
         importlib.util, "find_spec", lambda name: None if name == missing else found(name)
     )
     listing = list_records(spark, str(write(tmp_path, performed("m"))))
-    expected = [tuple(one) for file in listing.files for one in rows_of(file.path, named=NAMED)]
+    expected = [
+        tuple(one) for file in listing.files for one in rows_of(file.path, attributes=NAMED)
+    ]
     assert sorted(map(str, map(tuple, records(spark, listing.files, NAMED).collect()))) == sorted(
         map(str, expected)
     )
@@ -137,12 +139,16 @@ PAIR = [line_of(*delivery(name, at(1))) for name in "ab"]
 def test_of_two_objects_on_a_line_none_is_lost(first: str, second: str) -> None:
     both: Outcomes = [("b", None)] if first == CONTROL else [("a", None), ("b", None)]
     for between in ("", " ", "\f"):
-        assert told(first + between + second) == both
+        assert outcomes(first + between + second) == both
 
 
 def test_of_a_batch_each_line_is_read_or_set_aside() -> None:
-    assert told(batch(PAIR[0], None, PAIR[1])) == [("a", None), (None, "not_a_record"), ("b", None)]
-    assert told(f"{CONTROL}\n{batch()}") == []
+    assert outcomes(batch(PAIR[0], None, PAIR[1])) == [
+        ("a", None),
+        (None, "not_a_record"),
+        ("b", None),
+    ]
+    assert outcomes(f"{CONTROL}\n{batch()}") == []
 
 
 # ------------------------------------------------------------------------------- records
@@ -174,7 +180,7 @@ def test_of_a_batch_each_line_is_read_or_set_aside() -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_record_is_told(stream: str, line: str, problem: str) -> None:
-    assert told(line, stream) == [(None, problem)]
+    assert outcomes(line, stream) == [(None, problem)]
 
 
 def test_an_output_that_nobody_can_read_tells_no_outcome() -> None:
@@ -182,7 +188,7 @@ def test_an_output_that_nobody_can_read_tells_no_outcome() -> None:
     (one,) = rows(event(**ended), "executions")
     assert (one["message_id"], one["description"], one["problem"]) == ("m", "SUCCEEDED", None)
     ended["output"] = r'{"outcome": "\ud800"}'
-    assert told(event(**ended), "executions") == [(None, "corrupt_line")]
+    assert outcomes(event(**ended), "executions") == [(None, "corrupt_line")]
 
 
 def test_an_execution_s_record_is_of_when_its_status_changed() -> None:
@@ -266,13 +272,15 @@ def test_no_record_is_taken_for_a_control_message() -> None:
     for lines in ([LINE], ["CWL CONTROL MESSAGE", LINE], [f"CWL CONTROL MESSAGE {LINE}"], None):
         events = None if lines is None else [{"message": line} for line in lines]
         one = {"messageType": "CONTROL_MESSAGE", "logEvents": events}
-        assert told(json.dumps(one)) == [(None, "not_a_record")]
+        assert outcomes(json.dumps(one)) == [(None, "not_a_record")]
 
 
 def test_an_incremental_export_tells_what_changed() -> None:
     data = FIXTURES / "incremental-export" / "AWSDynamoDB" / "data"
-    first, second = (told((data / f"{name}.json").read_bytes().replace(b"2026-11-20", DAY.encode()),
-                          "effects") for name in ("x7k2m5n3", "q1w2e3r4"))  # fmt: skip
+    files = ((data / f"{name}.json").read_bytes() for name in ("x7k2m5n3", "q1w2e3r4"))
+    first, second = (
+        outcomes(content.replace(b"2026-11-20", DAY.encode()), "effects") for content in files
+    )
     assert first == [("request-1", None), (None, None), ("request-2", None)]
     # Nobody deletes an effect but behind the system's back, so it is said.
     assert second == [(None, "deleted_effect")]

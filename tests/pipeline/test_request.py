@@ -21,7 +21,7 @@ from tests.pipeline.streams_on_disk import DAY, performed, write
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("options", "message"),
     [
         ({"day": "yesterday"}, "YYYY-MM-DD"),
         ({"day": DAY, "since": DAY}, "--day"),
@@ -35,9 +35,9 @@ from tests.pipeline.streams_on_disk import DAY, performed, write
         ({"out": "\udcff"}, "UTF-8"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused(asked: dict[str, Any], said: str) -> None:
-    with pytest.raises(CannotAudit, match=said):
-        requested("records", **asked)
+def test_what_cannot_be_asked_for_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(CannotAudit, match=message):
+        requested("records", **options)
 
 
 def test_a_moment_without_a_zone_is_of_utc_wherever_the_machine_is() -> None:
@@ -89,12 +89,12 @@ def test_what_nobody_thought_of_ends_in_a_sentence_too(
 def test_the_answer_is_a_line_of_ascii_whatever_it_names(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = {"sentence": "\x1b[31m\x7f\u202e is gone.", "exit_status": 3}
+    message = {"sentence": "\x1b[31m\x7f\u202e is gone.", "exit_status": 3}
     monkeypatch.setattr(job, "spark_session", lambda *_, **__: None)
-    monkeypatch.setattr(job, "audit", lambda *_: said)
+    monkeypatch.setattr(job, "audit", lambda *_: message)
     assert main(["records", "--out", "out"]) == 3
     line = capsys.readouterr().out
-    assert json.loads(line) == said | {"summary": "out/summary.json"}
+    assert json.loads(line) == message | {"summary": "out/summary.json"}
     assert line.removesuffix("\n").isprintable()
     assert line.isascii()
 

@@ -48,14 +48,17 @@ def test_its_columns_are_those_that_the_audit_writes_in_their_order(
 def test_it_projects_each_day_that_the_audit_can_write_onto_that_days_folder(
     messages: Path,
 ) -> None:
-    said = TABLE["Parameters"]
-    first, last = said["projection.day.range"].split(",")
-    where = said["storage.location.template"]["Fn::Sub"]
+    parameters = TABLE["Parameters"]
+    first, last = parameters["projection.day.range"].split(",")
+    where = parameters["storage.location.template"]["Fn::Sub"]
     location = STORED["Location"]["Fn::Sub"]
     (written,) = messages.glob("day=*")
 
-    assert said["projection.enabled"] == "true"
-    assert (said["projection.day.type"], said["projection.day.format"]) == ("date", "yyyy-MM-dd")
+    assert parameters["projection.enabled"] == "true"
+    assert (parameters["projection.day.type"], parameters["projection.day.format"]) == (
+        "date",
+        "yyyy-MM-dd",
+    )
     assert (date.fromisoformat(first), last) == (_EARLIEST, "NOW")
     assert where == f"{location}day=${{!day}}/"  # ${day}, once CloudFormation has read it
     assert where.endswith(f"/audit/messages/{written.name.replace(DAY, '${!day}')}/")

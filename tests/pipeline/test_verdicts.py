@@ -45,9 +45,9 @@ from tests.pipeline.streams_on_disk import (
     effect,
     execution,
     file_of,
-    named,
     performed,
     sent,
+    with_ids,
     write,
 )
 
@@ -86,7 +86,7 @@ class Judged(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Judged:
+def judged_histories(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Judged:
     every = EXAMPLES | dict(histories(Random(8)))
     root = planted(tmp_path_factory.mktemp("records"), every)
     listing = list_records(spark, str(root))
@@ -111,7 +111,7 @@ def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Judge
 
 def planted(root: Path, histories: Mapping[str, Iterable[Record]]) -> Path:
     """The histories' records, each under its message's id; every stream has the next day, too."""
-    write(root, named(histories))
+    write(root, with_ids(histories))
     for stream in STREAMS:
         file_of(root, stream, NEXT_DAY).parent.mkdir(parents=True, exist_ok=True)
         file_of(root, stream, NEXT_DAY).touch()
@@ -144,14 +144,14 @@ EXAMPLES: dict[str, list[Record]] = {
 """A message for each of the rules, in their order; and at last one of which none holds."""
 
 
-def test_each_rule_is_the_first_that_holds_of_its_example(told: Judged) -> None:
+def test_each_rule_is_the_first_that_holds_of_its_example(judged_histories: Judged) -> None:
     all_rules = rules()
-    first = {key: (*told.held[key], True).index(True) for key in EXAMPLES}
+    first = {key: (*judged_histories.held[key], True).index(True) for key in EXAMPLES}
     assert first == {key: number for number, key in enumerate(EXAMPLES)}
     assert len(EXAMPLES) == len(all_rules) + 1
     assert {rule.verdict for rule in all_rules} == {*VERDICTS}
     verdicts = [*(rule.verdict for rule in all_rules), "in_flight"]
-    assert [told.rows[key]["verdict"] for key in EXAMPLES] == verdicts
+    assert [judged_histories.rows[key]["verdict"] for key in EXAMPLES] == verdicts
 
 
 def test_the_records_page_has_the_rules(spark: SparkSession) -> None:  # noqa: ARG001 - of columns
@@ -160,15 +160,20 @@ def test_the_records_page_has_the_rules(spark: SparkSession) -> None:  # noqa: A
     assert "\n".join([*table, "| `in_flight` | none of these, yet |"]) in page
 
 
-def test_agrees_with_a_plain_judge_on_any_history(told: Judged) -> None:
+def test_agrees_with_a_plain_judge_on_any_history(judged_histories: Judged) -> None:
     differ = {
         message_id: (found, expected, history)
-        for message_id, history in told.histories.items()
-        if (found := (told.rows[message_id]["verdict"], told.rows[message_id]["judged"]))
-        != (expected := judge(named({message_id: history}), NOW, GRACE))
+        for message_id, history in judged_histories.histories.items()
+        if (
+            found := (
+                judged_histories.rows[message_id]["verdict"],
+                judged_histories.rows[message_id]["judged"],
+            )
+        )
+        != (expected := judge(with_ids({message_id: history}), NOW, GRACE))
     }
     assert dict(list(differ.items())[:1]) == {}
-    assert told.rows.keys() == told.histories.keys()
+    assert judged_histories.rows.keys() == judged_histories.histories.keys()
 
 
 def test_each_state_and_reason_has_a_code_of_its_own_that_fits_below_a_time() -> None:
@@ -177,8 +182,8 @@ def test_each_state_and_reason_has_a_code_of_its_own_that_fits_below_a_time() ->
     assert max(codes) < 2**_CODE_BITS
 
 
-def test_no_rule_and_no_doubt_is_null(told: Judged) -> None:
-    for facts in (*told.held.values(), *told.doubted.values()):
+def test_no_rule_and_no_doubt_is_null(judged_histories: Judged) -> None:
+    for facts in (*judged_histories.held.values(), *judged_histories.doubted.values()):
         assert None not in facts
 
 
@@ -217,8 +222,8 @@ def test_a_night_is_one_shuffle_of_what_the_aggregate_needs(
     limited = Request(str(tmp_path), str(tmp_path / "audit"), (day, day))
     rows = before(records(spark, listing.files, Attributes.of_output(EFFECTS)), in_ms(NOW))
     message_rows(rows, limited, listing, horizon_of(limited, listing, 0)).explain()
-    judged = capsys.readouterr().out
-    assert judged.count("Exchange") == 1, judged
-    assert judged.count("HashAggregate") == 2, judged  # partial and final, both after it
-    assert "SortAggregate" not in judged
-    assert "ObjectHashAggregate" not in judged
+    output = capsys.readouterr().out
+    assert output.count("Exchange") == 1, output
+    assert output.count("HashAggregate") == 2, output  # partial and final, both after it
+    assert "SortAggregate" not in output
+    assert "ObjectHashAggregate" not in output

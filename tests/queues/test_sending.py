@@ -235,7 +235,7 @@ def test_entries_of_a_batch_that_sqs_did_not_take_are_sent_again(
         Sender(sqs, QUEUE_URL).send([line(n, body) for n, body in enumerate("abc", 1)], ends)
         stub.assert_no_pending_responses()
     assert ends.accepted == accepted
-    assert {number: not_sent[number] in told for number, told in ends.not_sent.items()} == (
+    assert {number: not_sent[number] in reason for number, reason in ends.not_sent.items()} == (
         dict.fromkeys(not_sent, True)
     )
 
@@ -369,9 +369,9 @@ def test_what_sqs_took_is_counted_also_where_the_disk_is_full(
     ended = actonce("send", "-", "--yes", "--record", str(tmp_path), stack=stack, text=text)
     queued = len(received(stack, stack.requests_queue))
     assert queued >= 20
-    told = (
+    reason = (
         f"Stopped after {queued} messages were sent, of which {queued - 10} are not in the record"
     )
     assert ended.status == 1
-    assert told in ended.err
+    assert reason in ended.err
     assert "No space left on device" in ended.err

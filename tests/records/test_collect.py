@@ -190,8 +190,8 @@ def test_rows_are_collected_as_they_stand(stack: Stack, tmp_path: Path) -> None:
 
 
 def effect(message_id: str, effect_id: str | None = None) -> dict[str, Any]:
-    named = {} if effect_id is None else {"effect_id": effect_id}
-    return {"stream": "effects", "version": 1, "at": TIME, "message_id": message_id, **named}
+    identity = {} if effect_id is None else {"effect_id": effect_id}
+    return {"stream": "effects", "version": 1, "at": TIME, "message_id": message_id, **identity}
 
 
 def card(message_id: str, **more: str) -> dict[str, Any]:
@@ -321,7 +321,7 @@ def test_a_stream_that_cannot_be_got_leaves_the_others_alone(
     stack: Stack, log: Log, tmp_path: Path
 ) -> None:
     log(delivery("m-1"))
-    for outputs, said in (
+    for outputs, message in (
         ({}, "--effects-by executions"),  # nobody says where the effects are
         ({"EffectsTableName": "none", "EffectsAttributes": "m,at"}, "Table: none not found"),
     ):
@@ -330,5 +330,5 @@ def test_a_stream_that_cannot_be_got_leaves_the_others_alone(
         assert collected.lines == {TODAY: {"deliveries": 1, "effects": None}}
         (sentence,) = collected.missing
         assert sentence.startswith("effects: ")
-        assert said in sentence
+        assert message in sentence
         assert not (day_folder(tmp_path, "effects", TODAY) / "collected.jsonl.gz").exists()

@@ -37,15 +37,15 @@ def test_each_day_has_one_file_and_an_empty_one_says_that_there_was_nothing(tmp_
 
 def test_the_same_records_make_the_same_bytes_in_whatever_order_they_come(tmp_path: Path) -> None:
     ordered = [(MONDAY, {"n": number}) for number in (1, 2, 2)]
-    told: dict[bytes, int] = {}
+    counts: dict[bytes, int] = {}
     for root, records in (("one", ordered), ("two", ordered), ("one", ordered[::-1])):
         write(tmp_path / root, *records)
         (file,) = day_folder(tmp_path / root, "effects", MONDAY).iterdir()
-        told.setdefault(file.read_bytes(), file.stat().st_mtime_ns)
-    (content,) = told
+        counts.setdefault(file.read_bytes(), file.stat().st_mtime_ns)
+    (content,) = counts
     assert b"collected" not in content, "its name while it was written"
     first = day_folder(tmp_path / "one", "effects", MONDAY) / "collected.jsonl.gz"
-    assert first.stat().st_mtime_ns > told[content], "as new as what was read"
+    assert first.stat().st_mtime_ns > counts[content], "as new as what was read"
     for others in (ordered[:2], [*ordered[:2], (MONDAY, {"n": 1})]):
         write(tmp_path / "one", *others)
         assert read(tmp_path / "one", MONDAY) == [record for _, record in others]

@@ -17,7 +17,7 @@ from actonce_core.histories.stays import dead_letter_records, decision_waits
 from tests.support.histories import (
     FAILURE,
     Kind,
-    answered,
+    answer_events,
     history_of,
     posted,
     started,
@@ -70,7 +70,7 @@ HISTORIES: dict[str, tuple[Kind, ...]] = {
     ),
     "resolved": (
         *POSTED,
-        *answered("resolve", "by hand"),
+        *answer_events("resolve", "by hand"),
         entered("Decision", "Choice"),
         entered("Done", "Succeed"),
         succeeded("resolved"),
@@ -85,10 +85,10 @@ HISTORIES: dict[str, tuple[Kind, ...]] = {
     ),
     "redriven and resolved": (
         *(started(), posted(), *NOBODY_DECIDED),
-        *(REDRIVEN, *answered("resolve"), succeeded("resolved")),
+        *(REDRIVEN, *answer_events("resolve"), succeeded("resolved")),
     ),
     # It was rejected, so a redrive only fails again.
-    "rejected": (started(), posted(), *answered("reject"), REJECTED, REDRIVEN, REJECTED),
+    "rejected": (started(), posted(), *answer_events("reject"), REJECTED, REDRIVEN, REJECTED),
     "aborted": (*POSTED, ("ExecutionAborted", {"error": "Stopped"})),
     "timed out": (*POSTED, ("ExecutionTimedOut", {})),
     **{
@@ -96,9 +96,9 @@ HISTORIES: dict[str, tuple[Kind, ...]] = {
             started(),
             entered("FindEffect"),
             scheduled(),
-            exited("FindEffect", told),
+            exited("FindEffect", expected),
         )
-        for one, told in (
+        for one, expected in (
             *((f"{performed}", {"performed": performed}) for performed in (True, False, None)),
             ("it could not be", {"failure": FAILURE}),
         )
@@ -129,7 +129,7 @@ def test_what_each_history_tells_is_as_reviewed(snapshot: Snapshot) -> None:
 def test_every_decision_follows_its_post_and_what_is_none_is_only_posted_again(
     decisions: list[str],
 ) -> None:
-    kinds = itertools.chain.from_iterable((posted(), *answered(one)) for one in decisions)
+    kinds = itertools.chain.from_iterable((posted(), *answer_events(one)) for one in decisions)
     lines = dead_letter_records("m-1", history_of(started(), *kinds))
 
     real = [one for one in decisions if one != "perhaps"]
@@ -169,6 +169,6 @@ UNTOLD = (
     ],
 )
 def test_a_cause_is_told_in_one_line_by_the_messages_of_its_exceptions(
-    cause: str | None, told: str
+    cause: str | None, expected: str
 ) -> None:
-    assert history.short_cause(cause) == told
+    assert history.short_cause(cause) == expected

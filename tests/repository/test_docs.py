@@ -114,11 +114,11 @@ def test_an_effect_of_the_pages_says_what_happened_and_never_guesses(
     find = {"operation": "find", "message": {"message_id": MESSAGE_ID}}
     assert ask(provider, find) in NOT_ORDERED
     provider.fault = fault
-    told = ask(provider, {"operation": "perform", "message": message})
+    response = ask(provider, {"operation": "perform", "message": message})
     if raised == "another name":  # what nobody knows has none of the two
-        assert told["raised"] not in ("NotPerformed", "Rejected")
+        assert response["raised"] not in ("NotPerformed", "Rejected")
     else:
-        assert told == ({"raised": raised} if raised else ORDERED)
+        assert response == ({"raised": raised} if raised else ORDERED)
     assert len(provider.orders) == is_ordered
     found = ask(provider, find)
     assert found == ORDERED if is_ordered else found in NOT_ORDERED
@@ -178,15 +178,15 @@ def test_every_reason_and_alarm_is_explained() -> None:
 
 def test_every_name_of_a_parameter_is_one_of_the_template() -> None:
     parameters = template.load()["Parameters"]
-    named = {
+    names = {
         name
         for page in ("message-id.md", "operations.md", "your-own-effect.md")
         for name in re.findall(
             r"`([A-Z]\w+(?:Seconds|From|Concurrency|Email|Days|Data))`", read(page)
         )
     }
-    assert len(named) > 5
-    assert named <= parameters.keys()
+    assert len(names) > 5
+    assert names <= parameters.keys()
 
 
 def anchors(page: Path) -> set[str]:

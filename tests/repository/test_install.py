@@ -171,12 +171,12 @@ def test_an_environment_behind_a_symbolic_link_is_not_emptied(
 
 
 def test_what_pip_was_told_uv_is_told(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = [
+    options = [
         "global.index-url='https://index.example/simple'",
         ":env:.extra-index-url='https://one.example/ https://two.example/'",
         "global.timeout='60'",
     ]
-    script(here / ".venv" / "bin" / "python", f"cat <<'END'\n{chr(10).join(told)}\nEND")
+    script(here / ".venv" / "bin" / "python", f"cat <<'END'\n{chr(10).join(options)}\nEND")
     for name in install._PIP_SETTINGS.values():
         monkeypatch.delenv(name, raising=False)
     assert install._told_to_pip() == {

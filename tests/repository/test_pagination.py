@@ -89,13 +89,17 @@ def test_what_is_listed_without_a_paginator_is_here() -> None:
 
 def test_executions_are_listed_also_behind_an_empty_page() -> None:
     noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
-    told: dict[str, Any] = {"status": "ABORTED", "startDate": noon, "stopDate": noon}
-    told["stateMachineArn"] = machine = "arn:aws:states:us-east-1:123456789012:stateMachine:m"
+    item_fields: dict[str, Any] = {"status": "ABORTED", "startDate": noon, "stopDate": noon}
+    item_fields["stateMachineArn"] = machine = (
+        "arn:aws:states:us-east-1:123456789012:stateMachine:m"
+    )
     keys: Any = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     client = boto3.client("stepfunctions", region_name="us-east-1", **keys)
     with Stubber(client) as stubbed:
         for names, token in (("a", "1"), ("", "2"), ("b", "")):
-            items = [told | {"name": name, "executionArn": f"{machine}:{name}"} for name in names]
+            items = [
+                item_fields | {"name": name, "executionArn": f"{machine}:{name}"} for name in names
+            ]
             more = {"nextToken": token} if token else {}
             stubbed.add_response("list_executions", {"executions": items, **more})
         day = (noon, noon + timedelta(days=1))

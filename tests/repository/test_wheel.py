@@ -64,9 +64,9 @@ class Installed:
         """Run a line of a pipeline, as that does, to a good end; all that it said."""
         path = f"{self.venv / 'bin'}{os.pathsep}{os.environ['PATH']}"
         answer = self._run(["bash", "-e", "-c", line], folder, PATH=path, **variables)
-        said = answer.stdout + answer.stderr
-        assert answer.returncode == 0, f"{line}: {said}"
-        return said
+        output = answer.stdout + answer.stderr
+        assert answer.returncode == 0, f"{line}: {output}"
+        return output
 
     def _run_uv(self, *arguments: str) -> None:
         environment = os.environ | install._told_to_pip()
@@ -152,9 +152,9 @@ def test_one_release_is_upgraded_to_the_next(
     shop.mkdir()
 
     installed.succeeds("actonce", "init", folder=shop)
-    told = newer.succeeds("actonce", "init", "--upgrade", folder=shop)
+    output = newer.succeeds("actonce", "init", "--upgrade", folder=shop)
     replaced = {"actonce/functions/starter.py: replaced", "actonce/template.yaml: replaced"}
-    assert replaced == {line for line in told.splitlines() if ": " in line}
+    assert replaced == {line for line in output.splitlines() if ": " in line}
     assert (shop / "actonce" / "functions" / "starter.py").read_text().endswith("# newer\n")
     # The older one does not take it back.
     assert installed.run("actonce", "init", "--upgrade", folder=shop).returncode == 2
@@ -236,9 +236,9 @@ def test_with_the_embedded_extra_its_stack_and_a_new_project_run(installed: Inst
         _comes_to(installed, installed.here, "m-1", "performed")
         assert "Stopped" in installed.succeeds("actonce", "down")
         # And the project, as its pipeline does: first it is tried.
-        told = [installed.shell(line, made) for line in lines("try")[1:]]
+        output = [installed.shell(line, made) for line in lines("try")[1:]]
         # The function's own time-out, which its template says.
-        assert any(" of 10 s)" in one for one in told)
+        assert any(" of 10 s)" in one for one in output)
         installed.succeeds("actonce", "send", "events/requests.jsonl", folder=made)
         _comes_to(installed, made, "request-1", "performed", deliveries=2)
         # Then each stage is deployed, as far as the embedded AWS goes: to its change set.

@@ -90,8 +90,8 @@ def test_the_first_that_says_something_decides(
     if isinstance(place, Place):
         assert decide(chosen, variables, embedded, Configured) == place
         return
-    error, told = place
-    with pytest.raises(Failed, match=told) as raised:
+    error, expected = place
+    with pytest.raises(Failed, match=expected) as raised:
         decide(chosen, variables, embedded, Configured)
     assert type(raised.value) is error
 
@@ -181,7 +181,7 @@ def test_samconfig_is_read_as_sam_reads_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "name", "told"),
+    ("chosen", "name", "expected"),
     [
         (TargetOptions(), "actonce", ""),
         (TargetOptions(), "shop", " --stack-name shop"),  # as the variable, or samconfig.toml, says
@@ -195,9 +195,9 @@ def test_samconfig_is_read_as_sam_reads_it(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_command_needs_to_work_there_too_is_all_that_was_said(
-    chosen: TargetOptions, name: str, told: str
+    chosen: TargetOptions, name: str, expected: str
 ) -> None:
-    assert options(chosen, name).removesuffix(" eu-west-1") == told
+    assert options(chosen, name).removesuffix(" eu-west-1") == expected
 
 
 # --------------------------------------------------------------------------- what is said, asked
@@ -206,7 +206,7 @@ ON_AWS = "On AWS: account 123456789012, Region us-east-1, stack actonce"
 
 
 def test_one_line_says_account_region_stack_and_profile() -> None:
-    for place, where, told in (
+    for place, where, expected in (
         (
             Place(shown_profile="prod"),
             ("shop", "123456789012", "eu-west-1"),
@@ -220,7 +220,7 @@ def test_one_line_says_account_region_stack_and_profile() -> None:
             f"At {OTHER} (AWS_ENDPOINT_URL), stack shop",
         ),
     ):
-        assert line(place, *where) == told
+        assert line(place, *where) == expected
 
 
 def test_who_sits_at_the_terminal_is_asked_and_where_there_is_none_nobody(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def aws() -> Iterator[Aws]:
 
 
 def test_the_nested_stack_is_found_by_the_name_of_the_teams(aws: Aws) -> None:
-    for named, called in (
+    for name, called in (
         ("alone", "alone"),
         ("shop", "shop/Once"),
         ("shop/Once", "shop/Once"),
@@ -318,7 +318,7 @@ def test_the_nested_stack_is_found_by_the_name_of_the_teams(aws: Aws) -> None:
         ("deep/Deep/In", "deep/Deep/In"),
         ("two/Mail", "two/Mail"),
     ):
-        found = Stack.find(aws, named)
+        found = Stack.find(aws, name)
         assert (found.display_name, found.unstarted_queue) == (called, "url")
         assert Stack.find(aws, found.name).name == found.name
     audits = {"UnstartedQueueUrl": "url", "AuditBucketName": "bucket"}
@@ -327,15 +327,15 @@ def test_the_nested_stack_is_found_by_the_name_of_the_teams(aws: Aws) -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "error", "told"),
+    ("name", "error", "expected"),
     [
         ("two", UsageError, "one of two/Cards, two/Mail"),
-        *((named, UsageError, "a stack's name has letters") for named in ("", "--x", "x" * 129)),
+        *((name, UsageError, "a stack's name has letters") for name in ("", "--x", "x" * 129)),
         ("nowhere", Failed, "There is no stack named 'nowhere' here"),
         ("plain", Failed, "is not an ActOnce stack"),
         ("plain/Once", Failed, "'Once' is not nested"),
     ],
 )
-def test_what_is_not_there_is_told(aws: Aws, named: str, error: type[Failed], told: str) -> None:
-    with pytest.raises(error, match=told):
-        Stack.find(aws, named)
+def test_what_is_not_there_is_told(aws: Aws, name: str, error: type[Failed], expected: str) -> None:
+    with pytest.raises(error, match=expected):
+        Stack.find(aws, name)

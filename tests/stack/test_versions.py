@@ -10,7 +10,7 @@ from tests.support import template
 
 
 @pytest.mark.parametrize(
-    ("stack_version", "told"),
+    ("stack_version", "expected"),
     [
         *((fits, None) for fits in ("1.4.0", "1.4.9", "1.4.2rc1", "1.4.0; rm")),
         ("1.3.9", "older"),
@@ -21,19 +21,19 @@ from tests.support import template
     ],
 )
 def test_versions_fit_where_only_the_third_number_differs(
-    stack_version: str | None, told: str | None
+    stack_version: str | None, expected: str | None
 ) -> None:
-    said = version_mismatch("orders", stack_version, "1.4.2")
-    assert said is None if told is None else said is not None and told in said
+    warning = version_mismatch("orders", stack_version, "1.4.2")
+    assert warning is None if expected is None else warning is not None and expected in warning
 
 
 def test_template_is_the_one_place_that_says_the_version() -> None:
     project = tomllib.loads((stack() / "pyproject.toml").read_text())["project"]
     assert "version" not in project
     assert project["dynamic"] == ["version"]
-    said = template.load()["Mappings"]["ActOnce"]["Release"]["Version"]
-    assert version() == said
-    assert versions.numbers(said)
+    warning = template.load()["Mappings"]["ActOnce"]["Release"]["Version"]
+    assert version() == warning
+    assert versions.numbers(warning)
     output = template.load()["Outputs"]["ActOnceVersion"]["Value"]
     assert output == {"Fn::FindInMap": ["ActOnce", "Release", "Version"]}
     with pytest.raises(ValueError, match="has no ActOnce"):

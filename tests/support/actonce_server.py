@@ -55,7 +55,7 @@ def run_actonce(
         streams = [Path(name) / stream for stream in ("stdin", "stdout", "stderr")]
         for stream, text in zip(streams, (input_text, "", ""), strict=True):
             stream.write_text(text)
-        asked = {
+        request = {
             "arguments": arguments,
             "environment": dict(environment),
             "folder": str(folder or Path.cwd()),
@@ -68,7 +68,7 @@ def run_actonce(
             server = _SERVERS[0]
             assert server.stdin is not None
             assert server.stdout is not None
-            server.stdin.write(json.dumps(asked) + "\n")
+            server.stdin.write(json.dumps(request) + "\n")
             server.stdin.flush()
             status = int(server.stdout.readline())
         command = [str(ACTONCE), *arguments]
@@ -96,10 +96,10 @@ def _serve() -> None:
         importlib.import_module(module)
     with os.fdopen(os.dup(1), "w") as answers:
         while line := sys.stdin.readline():
-            asked = json.loads(line)
+            request = json.loads(line)
             child = os.fork()
             if not child:
-                _be_the_command(**asked)
+                _be_the_command(**request)
             _, status = os.waitpid(child, 0)
             answers.write(f"{os.waitstatus_to_exitcode(status)}\n")
             answers.flush()

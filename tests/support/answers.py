@@ -10,19 +10,19 @@ AS_A_TEXT = '{"performed": false}'
 
 SAYS_NOTHING: list[Any] = [
     # A path of JSONata goes through lists, and takes a list of one for what is in it.
-    *([{"performed": said, "effect": {}}] for said in (True, False)),
-    *([[{"performed": said, "effect": {}}]] for said in (True, False)),
+    *([{"performed": value, "effect": {}}] for value in (True, False)),
+    *([[{"performed": value, "effect": {}}]] for value in (True, False)),
     *([{"performed": True, "effect": {}}, one] for one in ({}, {"performed": True, "effect": {}})),
     [{"performed": False}, {"performed": False}],
-    *({"performed": [said], "effect": {}} for said in (True, False)),
+    *({"performed": [value], "effect": {}} for value in (True, False)),
     {"performed": [[False]], "effect": {}},
-    *({"performed": {"performed": said}, "effect": {}} for said in (True, False)),
+    *({"performed": {"performed": value}, "effect": {}} for value in (True, False)),
     # What is like a boolean is none.
-    *({"performed": said, "effect": {}} for said in ("true", "false", "", 1, 0, None)),
+    *({"performed": value, "effect": {}} for value in ("true", "false", "", 1, 0, None)),
     *({"performed": [], "effect": {}}, {"performed": {}, "effect": {}}),
     # Whoever reads a body as AWS's proxy integration wants it answers like this.
     {"statusCode": 200, "body": '{"performed": true, "effect": {}}'},
-    *({"Performed": said, "effect": {}} for said in (True, False)),
+    *({"Performed": value, "effect": {}} for value in (True, False)),
     *({"effect": {}}, {}, [], None, True, False, 0, 1, "", "true", AS_A_TEXT),
 ]
 """Neither yes nor no, so that the outcome is unknown, or could not be looked up."""

@@ -148,8 +148,8 @@ def run(definition: Definition, data: Any, answers: Mapping[str, Any], context: 
         ended.states.append(name)
         assert len(ended.states) < _LONGEST, f"it goes on and on: {ended.states[-5:]}"
         if state["Type"] in ("Succeed", "Fail"):
-            told = evaluate(state.get("Error", ""), variables, input=data, context=context)
-            ended.error = str(told)
+            error_text = evaluate(state.get("Error", ""), variables, input=data, context=context)
+            ended.error = str(error_text)
             return ended
         if state["Type"] == "Choice":
             name, data, assigned = choose(state, data, variables, context)

@@ -26,10 +26,10 @@ def _each(path: str, caller: str, actions: str, *on: str, keys: str = "{}") -> C
             yield Call(caller, f"{service}:{action}", resource, path, keys)
 
 
-def _in_name_of(role: str, service: str, path: str, *asked: tuple[str, ...]) -> Calls:
+def _in_name_of(role: str, service: str, path: str, *calls_made: tuple[str, ...]) -> Calls:
     """What a service asks for when it has taken a role, for the account whose role it is."""
     yield Call(f"{service}.amazonaws.com", "sts:AssumeRole", role, path, _OWN)
-    for actions, *on in asked:
+    for actions, *on in calls_made:
         yield from _each(path, role.rpartition("/")[2], actions, *on)
 
 
@@ -229,5 +229,5 @@ def of_keys(calls: Iterable[Call], resources: Sequence[Made], key: str) -> Calls
         if used and call.is_by_role and not call.refused:
             via = json.dumps({"kms:ViaService": f"{service}.{REGION}.amazonaws.com"})
             path = f"{call.path}, {service} asks the key"
-            asked = f"kms:{_USES.get(call.action, '')}"
-            yield from _each(path, call.caller, asked, used, keys=via)
+            calls_made = f"kms:{_USES.get(call.action, '')}"
+            yield from _each(path, call.caller, calls_made, used, keys=via)

@@ -35,7 +35,7 @@ def posted() -> Kind:
     return "TaskStateEntered", {"name": "DeadLetter", "input": json.dumps(given)}
 
 
-def answered(decision: str, note: str = "") -> list[Kind]:
+def answer_events(decision: str, note: str = "") -> list[Kind]:
     answer = {"decision": decision, "note": note, "decided_by": "arn:aws:iam::1:user/ann"}
     output = {"decision": decision, "note": note, "rounds": 0, "failure": FAILURE}
     return [

@@ -129,12 +129,12 @@ def _serve(connection: Connection, limit: int) -> None:
 
 
 def _answer(_session: object, request: Any) -> Any:
-    asked, target = json.loads(request.body), str(request.headers["X-Amz-Target"])
+    body, target = json.loads(request.body), str(request.headers["X-Amz-Target"])
     answer: dict[str, Any] = {}
     if "StartExecution" in target:
-        answer = {"executionArn": asked["name"], "startDate": time.time()}
+        answer = {"executionArn": body["name"], "startDate": time.time()}
     elif "SendMessage" in target:
-        digest = hashlib.md5(asked["MessageBody"].encode()).hexdigest()
+        digest = hashlib.md5(body["MessageBody"].encode()).hexdigest()
         answer = {"MessageId": "1", "MD5OfMessageBody": digest}
     return answered(request, answer)
 

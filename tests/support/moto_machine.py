@@ -68,10 +68,10 @@ def process_message() -> Iterator[StatesOf]:
             definition=json.dumps(asl.definition(substitutions)),
             roleArn=role["Role"]["Arn"],
         )["stateMachineArn"]
-        answered = lambda_simple_backends["123456789012"]["us-east-1"]
+        backend = lambda_simple_backends["123456789012"]["us-east-1"]
 
         def states_of(*answers: Any) -> list[str]:
-            answered.lambda_simple_results_queue[:] = [json.dumps(one) for one in answers]
+            backend.lambda_simple_results_queue[:] = [json.dumps(one) for one in answers]
             arn = sfn.start_execution(
                 stateMachineArn=machine, name=str(uuid.uuid4()), input='{"message_id": "m"}'
             )["executionArn"]

@@ -108,7 +108,7 @@ class Statement:
         concerned = {call.caller, "*", *([ACCOUNT] if call.is_by_role else [])}
         if not concerned.intersection(self.who) or self.on not in ("", call.resource):
             return False
-        asked = iam.EvalContext(
+        context = iam.EvalContext(
             principal_arn=f"arn:aws:sts::{ACCOUNT}:assumed-role/{call.caller}/session",
             principal_type="AssumedRole",
             principal_account=ACCOUNT,
@@ -118,7 +118,7 @@ class Statement:
             secure_transport=call.tls,
             service_context={k.lower(): one for k, one in json.loads(call.keys).items()},
         )
-        return bool(iam.evaluate(asked, [[self.parsed]]).decision == self.parsed.effect)
+        return bool(iam.evaluate(context, [[self.parsed]]).decision == self.parsed.effect)
 
 
 def made(file: Path, given: Mapping[str, str]) -> list[Made]:
@@ -244,11 +244,11 @@ class Judgement:
                 for key, values in _conditions(one.parsed):
                     has = [json.loads(call.keys).get(key, ()) for call in calls]
                     says.append((key, values, [it for its in has for it in template.as_list(its)]))
-            for what, patterns, asked in says:
+            for what, patterns, context in says:
                 for said in patterns:
                     # Everything is right only for calls that are about no resource.
                     plain = one.is_of_role and said == "*"
-                    if not any(it == said if plain else _is_like(it, said) for it in asked):
+                    if not any(it == said if plain else _is_like(it, said) for it in context):
                         yield f"{one.of}: no call has the {what} {said}"
 
 

@@ -66,7 +66,7 @@ def of_lines(lines: Iterable[str], path: str, ids: Mapping[str, str]) -> Iterato
 _Asked = tuple[str, str, dict[str, Any]]
 
 
-def asked_by(integration: str, said: Mapping[str, Any]) -> list[_Asked]:
+def asked_by(integration: str, parameters: Mapping[str, Any]) -> list[_Asked]:
     """What a task asks for: action, resource and condition keys.
 
     By https://docs.aws.amazon.com/step-functions/latest/dg/service-integration-iam-templates.html;
@@ -74,42 +74,42 @@ def asked_by(integration: str, said: Mapping[str, Any]) -> list[_Asked]:
     (amazondynamodb/latest/developerguide/S3DataExport_Requesting.html).
     """
     name = integration.removeprefix("arn:aws:states:::")
-    if name == "lambda:invoke" and "resource" in (payload := said.get("Payload") or {}):
+    if name == "lambda:invoke" and "resource" in (payload := parameters.get("Payload") or {}):
         return asked_by(payload["resource"], payload["arguments"])  # local_audit's stand-in
     if name == "lambda:invoke":
-        return [("lambda:InvokeFunction", said["FunctionName"], {})]
+        return [("lambda:InvokeFunction", parameters["FunctionName"], {})]
     if name == "sqs:sendMessage.waitForTaskToken":
-        queue = said["QueueUrl"].rpartition("/")[2]
+        queue = parameters["QueueUrl"].rpartition("/")[2]
         return [("sqs:SendMessage", f"arn:aws:sqs:{_HERE}:{queue}", {})]
     if name == "events:putEvents":
-        sources = sorted({entry["Source"] for entry in said["Entries"]})
+        sources = sorted({entry["Source"] for entry in parameters["Entries"]})
         bus = f"arn:aws:events:{_HERE}:event-bus/default"
         return [("events:PutEvents", bus, {"events:source": sources})]
     if name == "sns:publish":
-        return [("sns:Publish", said["TopicArn"], {})]
+        return [("sns:Publish", parameters["TopicArn"], {})]
     if name == "states:startExecution":
-        return [("states:StartExecution", said["StateMachineArn"], {})]
+        return [("states:StartExecution", parameters["StateMachineArn"], {})]
     if name == "aws-sdk:s3:getObject":
-        return [("s3:GetObject", f"arn:aws:s3:::{said['Bucket']}/{said['Key']}", {})]
+        return [("s3:GetObject", f"arn:aws:s3:::{parameters['Bucket']}/{parameters['Key']}", {})]
     if name == "aws-sdk:dynamodb:exportTableToPointInTime":
-        folder = f"arn:aws:s3:::{said['S3Bucket']}/{said['S3Prefix']}"
+        folder = f"arn:aws:s3:::{parameters['S3Bucket']}/{parameters['S3Prefix']}"
         file = f"{folder}/AWSDynamoDB/any/data/any.json.gz"
         written = ("PutObject", "PutObjectAcl", "AbortMultipartUpload")
         return [
-            ("dynamodb:ExportTableToPointInTime", said["TableArn"], {}),
+            ("dynamodb:ExportTableToPointInTime", parameters["TableArn"], {}),
             *((f"s3:{one}", file, {}) for one in written),
         ]
     if name == "aws-sdk:dynamodb:describeExport":
-        return [("dynamodb:DescribeExport", said["ExportArn"], {})]
+        return [("dynamodb:DescribeExport", parameters["ExportArn"], {})]
     assert name == "emr-serverless:startJobRun.sync", f"{name}: say here what it asks for"
-    application = f"arn:aws:emr-serverless:{_HERE}:/applications/{said['ApplicationId']}"
+    application = f"arn:aws:emr-serverless:{_HERE}:/applications/{parameters['ApplicationId']}"
     passed = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
     rule = f"arn:aws:events:{_HERE}:rule/StepFunctionsGetEventsForEMRServerlessJobRule"
     return [
         ("emr-serverless:StartJobRun", application, {}),
         ("emr-serverless:GetJobRun", f"{application}/jobruns/any", {}),
         ("emr-serverless:CancelJobRun", f"{application}/jobruns/any", {}),
-        ("iam:PassRole", said["ExecutionRoleArn"], passed),
+        ("iam:PassRole", parameters["ExecutionRoleArn"], passed),
         *((f"events:{one}", rule, {}) for one in ("PutTargets", "PutRule", "DescribeRule")),
     ]
 

@@ -38,16 +38,16 @@ def put() -> dict[str, set[str]]:
         if state.get("Resource", "").endswith(":putEvents")
         for entry in state["Arguments"]["Entries"]
     ]
-    told: list[Any] = []
+    events: list[Any] = []
 
     class Bus:
         def put_events(self, *, Entries: Any) -> dict[str, Any]:  # noqa: N803
-            told.extend({**one, "Detail": json.loads(one["Detail"])} for one in Entries)
+            events.extend({**one, "Detail": json.loads(one["Detail"])} for one in Entries)
             return {"Entries": []}
 
     refused = DeliveryResult(Refusal(Reason.CONFLICT, "", "m"), None)
     EventBus(Bus, "shop").put([(delivery("{}"), refused)])
-    return {one["DetailType"]: set(one["Detail"]) for one in [*entries, *told]}
+    return {one["DetailType"]: set(one["Detail"]) for one in [*entries, *events]}
 
 
 def test_the_examples_have_the_fields_that_are_put() -> None:

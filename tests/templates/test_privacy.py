@@ -12,7 +12,7 @@ LINES = (PROJECT / "docs" / "privacy.md").read_text("utf-8").splitlines()
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in LINES if line[:1] == "|"]
 
 
-def told(name: str) -> str:
+def data_of(name: str) -> str:
     """How long the page says that it is kept."""
     (found,) = (how_long for where, _, how_long in ROWS if f"`{name}`" in where)
     return found
@@ -49,4 +49,4 @@ def kept(resources: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def test_the_page_says_how_long_each_thing_of_a_template_is_kept(name: str) -> None:
     found = list(kept(template.load(PROJECT / name)["Resources"]))
     assert found
-    assert {(one, told(one)) for one, _ in found} == set(found)
+    assert {(one, data_of(one)) for one, _ in found} == set(found)

@@ -51,8 +51,8 @@ def test_what_the_commands_ask_of_it_and_what_it_is_given_is_told() -> None:
     assert RESOURCES["AuditApplication"]["Properties"]["ReleaseLabel"] == "emr-spark-8.0.0"
     assert set(OF_THE_AUDIT) == outer["Outputs"].keys()
     # What it is given of ActOnce, ActOnce says.
-    said = set(re.findall(r"Once\.Outputs\.(\w+)", AUDITED.read_text()))
-    assert said <= cloudformation.load()["Outputs"].keys()
+    outputs_used = set(re.findall(r"Once\.Outputs\.(\w+)", AUDITED.read_text()))
+    assert outputs_used <= cloudformation.load()["Outputs"].keys()
 
 
 def test_the_audit_takes_attributes_only_that_name_the_messages_id_and_the_time() -> None:

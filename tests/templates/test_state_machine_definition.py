@@ -138,7 +138,7 @@ class Scripted:
         self.steps = list(steps)
         self.calls: list[tuple[str, Any, float]] = []
         self.letters: list[dict[str, Any]] = []
-        self.told: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []
         self.waits: list[float] = []
 
     def invoke(self, function: str, payload: Any, timeout: float) -> Any:
@@ -153,13 +153,13 @@ class Scripted:
 
     def put_events(self, arguments: Any) -> Any:
         (entry,) = arguments["Entries"]
-        self.told.append(entry)
+        self.events.append(entry)
         return {"FailedEntryCount": 0, "Entries": [{"EventId": "e"}]}
 
-    def _next(self, asked: str) -> Any:
-        assert self.steps, f"{asked} was not expected"
+    def _next(self, operation: str) -> Any:
+        assert self.steps, f"{operation} was not expected"
         expected, answer = self.steps.pop(0)
-        assert asked == expected
+        assert operation == expected
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, str) and answer.startswith("!"):
@@ -268,7 +268,7 @@ PATHS: dict[str, list[Step]] = {
 }
 
 
-def told(services: Scripted, end: Any) -> list[str]:
+def path_lines(services: Scripted, end: Any) -> list[str]:
     """What an execution did, a line each; equal calls that follow each other are one."""
     calls = [
         f"{payload['operation']} {payload.get('attempt', '')} within {timeout:g} s"
@@ -281,14 +281,14 @@ def told(services: Scripted, end: Any) -> list[str]:
         f"{one['cause'].replace('c' * 4096, '4096 c')}"
         for one in services.letters
     ]
-    lines += [f"{one['DetailType']}: {json.dumps(one['Detail'])}" for one in services.told]
+    lines += [f"{one['DetailType']}: {json.dumps(one['Detail'])}" for one in services.events]
     return [*lines, f"ends: {json.dumps(end)}"]
 
 
 def test_each_path_does_and_tells_what_is_reviewed(snapshot: Snapshot) -> None:
     lines = []
     for name, steps in PATHS.items():
-        lines += [f"{name}\n", *(f"    {one}\n" for one in told(*run(*steps)))]
+        lines += [f"{name}\n", *(f"    {one}\n" for one in path_lines(*run(*steps)))]
     snapshot("paths.txt", "".join(lines))
 
 
@@ -359,8 +359,8 @@ OUTCOMES = {"PerformEffect": "performed", "Done": "found", "DeadLetter": "resolv
 
 def test_each_answer_leads_where_it_should() -> None:
     for answers, expected in ANSWERED:
-        asked: list[str] = ["perform", *["find", "perform"][: len(answers) - 1]]
-        steps = list(zip(asked, answers, strict=True))
+        operation: list[str] = ["perform", *["find", "perform"][: len(answers) - 1]]
+        steps = list(zip(operation, answers, strict=True))
         services, end = run(*steps, *[RESOLVE] * (expected[-1] == "DeadLetter"))
         assert len(services.letters) == (expected[-1] == "DeadLetter"), answers
         assert end["outcome"] == OUTCOMES[expected[-1]], answers
@@ -377,7 +377,7 @@ def test_an_interpreter_whose_catch_sees_no_error_of_an_output_takes_them_alike(
 @pytest.mark.parametrize(
     "answer",
     [
-        *({"decision": said} for said in ({"decision": "perform"}, True, None, [["perform"]])),
+        *({"decision": value} for value in ({"decision": "perform"}, True, None, [["perform"]])),
         *([[{"decision": "perform"}]], [{"decision": "retry"}, {}], None, 1, ["retry"]),
     ],
 )
@@ -397,8 +397,8 @@ def test_so_many_rounds_are_performed_on_the_word_of_find_and_then_a_person_deci
     services, end = run(*lies, *decided, MaxRounds=str(rounds))
 
     assert end["outcome"] == "resolved"
-    asked = [(one["reason"], one["rounds"]) for one in services.letters]
-    assert asked == [("rounds_used_up", rounds)] * 3
+    operation = [(one["reason"], one["rounds"]) for one in services.letters]
+    assert operation == [("rounds_used_up", rounds)] * 3
 
 
 def test_where_one_round_is_allowed_a_redriven_execution_is_not_performed_again() -> None:
@@ -502,15 +502,15 @@ def test_nothing_leads_past_what_tells() -> None:
 
 
 @pytest.mark.parametrize(
-    ("decision", "told"),
+    ("decision", "expected"),
     [("RETRY", "none"), (["retry"], "none"), ("retry", "retry"), ("resolve", "resolve")],
 )
 def test_a_decision_is_told_by_its_name_and_what_is_none_by_nothing_that_others_chose(
-    decision: Any, told: str
+    decision: Any, expected: str
 ) -> None:
     (entry,) = STATES["TellDecision"]["Arguments"]["Entries"]
     expression = entry["Detail"]["decision"]
-    assert asl.evaluate(expression, input={"decision": decision}) == told
+    assert asl.evaluate(expression, input={"decision": decision}) == expected
 
 
 # --------------------------------------------------------------------------- sizes

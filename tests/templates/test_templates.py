@@ -88,9 +88,9 @@ SAID_BY_EVERY: dict[str, dict[str, Any]] = {
 @by_file(*SAMS, *PLAIN)
 def test_what_keeps_something_keeps_it_as_long_and_as_safely_as_is_said(file: Path) -> None:
     template = load(file)
-    for kind, said in SAID_BY_EVERY.items():
+    for kind, statement in SAID_BY_EVERY.items():
         for name, resource in of_type(template, kind).items():
-            assert resource["Properties"].items() >= said.items(), name
+            assert resource["Properties"].items() >= statement.items(), name
 
 
 @by_file(*SAMS, *PLAIN)
@@ -159,12 +159,14 @@ def test_who_may_do_what_to_what_is_as_reviewed(snapshot: Snapshot) -> None:
         wanted = template["Parameters"].items()
         given = {key: f"${{{key}}}" for key, one in wanted if "Default" not in one} | parameters
         for resource, one in resolved(template, **given)["Resources"].items():
-            for said in statements(one):
-                who = written(said["Principal"]) + " " if "Principal" in said else ""
-                what = written(sorted(as_list(said["Action"])))
-                on = written(sorted(written(place) for place in as_list(said.get("Resource", []))))
-                where = f" if {written(said['Condition'])}" if "Condition" in said else ""
-                lines.append(f"    {resource}: {said['Effect']} {who}{what} on {on}{where}\n")
+            for statement in statements(one):
+                who = written(statement["Principal"]) + " " if "Principal" in statement else ""
+                what = written(sorted(as_list(statement["Action"])))
+                on = written(
+                    sorted(written(place) for place in as_list(statement.get("Resource", [])))
+                )
+                where = f" if {written(statement['Condition'])}" if "Condition" in statement else ""
+                lines.append(f"    {resource}: {statement['Effect']} {who}{what} on {on}{where}\n")
     snapshot("permissions.txt", "".join(lines))
 
 
@@ -173,8 +175,13 @@ def test_what_raises_an_alarm_is_as_reviewed(snapshot: Snapshot) -> None:
     for file in (LOCKS, *PLAIN):
         for name, alarm in of_type(load(file), "AWS::CloudWatch::Alarm").items():
             left_out = ("AlarmDescription", "OKActions", "AlarmName")
-            told = {key: value for key, value in alarm["Properties"].items() if key not in left_out}
-            lines += [f"{name}\n", *(f"    {key}: {written(told[key])}\n" for key in sorted(told))]
+            properties = {
+                key: value for key, value in alarm["Properties"].items() if key not in left_out
+            }
+            lines += [
+                f"{name}\n",
+                *(f"    {key}: {written(properties[key])}\n" for key in sorted(properties)),
+            ]
     snapshot("alarms.txt", "".join(lines))
 
 
@@ -481,8 +488,8 @@ def test_whatever_changes_the_effect_publishes_a_version_and_the_earlier_ones_st
     assert function["AutoPublishAliasAllProperties"] is True
     # SAM looks at the text of the function alone, in which a parameter's new value is no change.
     described = function.get("VersionDescription", {"Fn::Sub": ""})
-    named = set(re.findall(r"\$\{(\w+)\}", described["Fn::Sub"]))
-    assert named == by_parameters
+    parameters_named = set(re.findall(r"\$\{(\w+)\}", described["Fn::Sub"]))
+    assert parameters_named == by_parameters
     # SAM makes the version's DeletionPolicy Retain by itself.
     assert effect["UpdateReplacePolicy"] == "Retain"
 
@@ -539,7 +546,9 @@ def shown_by_the_stack() -> set[Shown]:
     for alarm in of_type(load(PLAIN[0]), "AWS::CloudWatch::Alarm").values():
         parts = [one["MetricStat"]["Metric"] for one in metrics_of(alarm) if "MetricStat" in one]
         for one in parts or [alarm["Properties"]]:
-            dimensions = frozenset(named["Name"] for named in one["Dimensions"])
+            dimensions = frozenset(
+                parameters_named["Name"] for parameters_named in one["Dimensions"]
+            )
             found.add((one["Namespace"], one["MetricName"], dimensions))
     body = properties(ALARMS_OWN, "Dashboard")["DashboardBody"]["Fn::Sub"]
     for widget in json.loads(body)["widgets"]:

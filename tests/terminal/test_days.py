@@ -17,7 +17,7 @@ def test_a_day_is_named_by_its_date_or_by_where_it_lies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "said"),
+    ("days", "message"),
     [
         (("today", "today", None), "either --day DAY, or --from DAY and --until DAY"),
         ((None, "today", None), "either --day DAY"),
@@ -27,9 +27,9 @@ def test_a_day_is_named_by_its_date_or_by_where_it_lies() -> None:
         (("9999-01-01", None, None), "has not begun"),
     ],
 )
-def test_what_is_no_day_is_told(named: tuple[str | None, ...], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        span_named(*named)
+def test_what_is_no_day_is_told(days: tuple[str | None, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        span_named(*days)
 
 
 def test_an_audit_may_judge_days_ahead() -> None:

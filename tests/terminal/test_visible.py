@@ -253,8 +253,8 @@ def test_a_terminal_gets_codes_of_what_waits_in_the_queues(
     monkeypatch.setattr(Stack, "find", lambda *_: stack)
     written: dict[str, Any] = dict.fromkeys(("reason", "error", "cause"), HOSTILE_SENT)
     message = {"message_id": HOSTILE_SENT, HOSTILE_SENT: [HOSTILE_SENT]}
-    named = execution_name(HOSTILE_SENT)
-    post(moto_stack, HOSTILE_SENT, execution_name=named, message=message, **written)
+    execution = execution_name(HOSTILE_SENT)
+    post(moto_stack, HOSTILE_SENT, execution_name=execution, message=message, **written)
     send_to_unstarted(stack, json.dumps({"message_id": HOSTILE_SENT}))
     raw = stack.sqs.send_message(
         QueueUrl=stack.unstarted_queue,

@@ -86,12 +86,12 @@ def _drawn(summary: dict[str, Any]) -> str:
         "shortened": _shortened,
         "bar": _bar,
     }
-    judged = _JUDGED.get(summary["exit_status"], "bad")
+    verdict = _JUDGED.get(summary["exit_status"], "bad")
     return templates.get_template("page.html.j2").render(
         s=summary,
         css=Markup((HERE / "page.css").read_text("utf-8")),  # noqa: S704 a file of ours
-        judged=judged,
-        mark=_MARKS[judged],
+        judged=verdict,
+        mark=_MARKS[verdict],
         verdicts=VERDICTS,
         marks=MARKS,
         alarm_verdicts=ALARMS,

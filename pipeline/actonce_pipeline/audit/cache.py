@@ -158,8 +158,8 @@ def version(of_spark: str, effects: Attributes | None = None) -> str:
     for package in ("actonce_pipeline.audit", "actonce_pipeline.spark", "actonce_core"):
         for name, source in sorted(_sources(resources.files(package))):
             digest.update(f"{name}\0".encode() + source + b"\0")
-    named = "" if effects is None else f", effects by {effects.key} and {effects.time}"
-    return f"{digest.hexdigest()} spark {of_spark}{named}"
+    effects_version = "" if effects is None else f", effects by {effects.key} and {effects.time}"
+    return f"{digest.hexdigest()} spark {of_spark}{effects_version}"
 
 
 def _sources(folder: Traversable) -> Iterator[tuple[str, bytes]]:

@@ -85,7 +85,7 @@ def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
         span = _span(request, listing)
         refuse_others(spark, request.out)
         with alone_in(request.out):
-            told = _begin(spark, request)
+            last_alarms = _begin(spark, request)
             try:
                 cache = Cache(spark, request.out, request.from_raw, request.effects)
                 cache.bring_up_to_date(
@@ -95,18 +95,22 @@ def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
                 counts = [manifest.counts for manifest in cache.days.values()]
                 horizon = horizon_of(request, listing, began, counts)
                 _check_effects_have_times(cache, request, span, horizon)
-                result = _Audit(spark, request, listing, span, cache, horizon, told).summary()
+                result = _Audit(
+                    spark, request, listing, span, cache, horizon, last_alarms
+                ).summary()
                 _write_summary(spark, request, result)
                 cache.close(_over(span, horizon))
             except CannotAudit as error:
-                _write_summary(spark, request, _head(request, str(error), Status.NOT_AUDITED, told))
+                _write_summary(
+                    spark, request, _head(request, str(error), Status.NOT_AUDITED, last_alarms)
+                )
                 raise
             return result
     except (PySparkException, Py4JError) as error:
-        said = f"The audit did not come to its end: {first_line(error)}"
+        sentence = f"The audit did not come to its end: {first_line(error)}"
         if f"/{CACHE}/rows/" in str(error):
-            said += " (the cache cannot be read: --from-raw reads the records again)"
-        raise CannotAudit(said) from error
+            sentence += " (the cache cannot be read: --from-raw reads the records again)"
+        raise CannotAudit(sentence) from error
     except OSError as error:
         raise CannotAudit(f"The audit did not come to its end: {error}") from error
 
@@ -122,23 +126,23 @@ def _begin(spark: SparkSession, request: Request) -> Any:
         last = json.loads(out.read("summary.json") or "{}")
     except ValueError:
         last = {}
-    told = last.get("told") if isinstance(last, dict) else None
-    said = f"The audit that began at {as_text(now_ms())} has not come to its end."
+    last_alarms = last.get("told") if isinstance(last, dict) else None
+    sentence = f"The audit that began at {as_text(now_ms())} has not come to its end."
     out.delete("report.html")
     try:
-        _write_summary(spark, request, _head(request, said, Status.NOT_AUDITED, told))
+        _write_summary(spark, request, _head(request, sentence, Status.NOT_AUDITED, last_alarms))
     except BaseException:  # no room for it; then there is none
         out.delete("summary.json")
         raise
-    return told
+    return last_alarms
 
 
-def _head(request: Request, sentence: str, status: Status, told: Any) -> dict[str, Any]:
+def _head(request: Request, sentence: str, status: Status, last_alarms: Any) -> dict[str, Any]:
     """What each summary has; that of a run that has judged nothing has no more."""
     return {
         "version": VERSION,
         "run": request.run,
-        "told": told,
+        "told": last_alarms,
         "sentence": sentence,
         "exit_status": int(status),
         "generated_at": as_text(now_ms()),
@@ -328,18 +332,18 @@ class _Audit:
         uncovered = summary.uncovered(
             listing, span, self.horizon, by_word=self.request.by_executions
         )
-        found = self._findings(days, observed, [said for _, said in uncovered])
+        found = self._findings(days, observed, [reason for _, reason in uncovered])
         told_days = summary.of_days(days, listing, uncovered + summary.unrecorded(listing, span))
-        cannot_judge = [said for day in told_days for said in day["cannot_judge"]]
+        cannot_judge = [reason for day in told_days for reason in day["cannot_judge"]]
         sentence = found.sentence()
         if over < end_of(span[1]):
             sentence = f"{summary.not_over(span, over, found.not_yet_judged)} {sentence}"
         alarms = self._alarms(messages) if found.alarms else []
-        told = f"{int(found.status)} {summary.known_by(alarms, found.late_alarms)}"
+        alarms_key = f"{int(found.status)} {summary.known_by(alarms, found.late_alarms)}"
         changed = sorted(self.cache.changed.items())
         return {
-            **_head(self.request, sentence, found.status, told),
-            "is_news": told != self.last_told,
+            **_head(self.request, sentence, found.status, alarms_key),
+            "is_news": alarms_key != self.last_told,
             "from": span[0].isoformat(),
             "to": span[1].isoformat(),
             "messages": sum(found.verdicts.values()),
@@ -439,8 +443,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _print(sys.stderr, audit=str(error))
         return int(Status.NOT_AUDITED)
     except Exception as error:  # noqa: BLE001 - a traceback would end with the status of an alarm
-        said = f"it did not come to its end: {type(error).__name__}: {first_line(error)}"
-        _print(sys.stderr, audit=said)
+        reason = f"it did not come to its end: {type(error).__name__}: {first_line(error)}"
+        _print(sys.stderr, audit=reason)
         return int(Status.NOT_AUDITED)
     return int(result["exit_status"])
 

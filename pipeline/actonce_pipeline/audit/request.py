@@ -104,13 +104,13 @@ def attributes(text: str) -> Attributes:
     Raises:
         CannotAudit: one of the two is not named.
     """
-    named = Attributes.of_output(text)
-    if not (named.key and named.time):
+    parsed = Attributes.of_output(text)
+    if not (parsed.key and parsed.time):
         raise CannotAudit(
             f"EffectsAttributes (--effects) is {text!r}: name both the attribute of the message's "
             "id and the one of the time, as in order_id,sent_at."
         )
-    return named
+    return parsed
 
 
 def parser() -> argparse.ArgumentParser:

@@ -167,16 +167,16 @@ def _lines(spark: SparkSession, files: Sequence[File], paths: Sequence[str]) -> 
     A file's order is that of block and position; within a block positions have no gaps.
     """
     reader = spark.read.option("recursiveFileLookup", "true")
-    named = [(as_argument(path), file.kind) for path, file in zip(paths, files, strict=True)]
+    kinds = [(as_argument(path), file.kind) for path, file in zip(paths, files, strict=True)]
     found = []
-    if text := [path for path, kind in named if kind != PARQUET]:
+    if text := [path for path, kind in kinds if kind != PARQUET]:
         value = F.when(F.octet_length("value") <= archives.LONGEST_LINE, F.col("value"))
         within = F.monotonically_increasing_id()
         # Without the option a carriage return alone would end a line, too.
         table = reader.option("lineSep", "\n").text(text)
         block = F.col("_metadata.file_block_start")
         found.append(table.select("_metadata.file_path", block, within, value.cast("binary")))
-    if parquet := [path for path, kind in named if kind == PARQUET]:
+    if parquet := [path for path, kind in kinds if kind == PARQUET]:
         table = reader.option("mergeSchema", "true").parquet(*parquet)
         row = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
         within = F.col("_metadata.row_index")

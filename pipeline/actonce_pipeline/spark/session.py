@@ -109,15 +109,15 @@ def _start_jvm() -> None:
     """
     # py4j tells of an interrupted call by the root logger, which without this prints it.
     logging.getLogger().addHandler(logging.NullHandler())
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         # In a group of its own, by which it can be ended whole.
-        how = {"stdout": said, "stderr": subprocess.STDOUT, "start_new_session": True}
+        how = {"stdout": output, "stderr": subprocess.STDOUT, "start_new_session": True}
         try:
             launch: Callable[..., Any] = launch_gateway
             gateway = launch(SparkConf().set("spark.driver.defaultJavaOptions", BRIEF), how)
         except PySparkRuntimeError as error:
-            said.seek(0)
-            words = " ".join(said.read().decode(errors="replace").split())
+            output.seek(0)
+            words = " ".join(output.read().decode(errors="replace").split())
             raise CannotAudit(f"Spark did not start: {words[:500] or error}") from error
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as above
 

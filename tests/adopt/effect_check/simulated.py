@@ -117,14 +117,14 @@ class Simulated:
 
     def _call(self, handler: Handler, event: Event) -> CallResult:
         try:
-            answered = json.loads(json.dumps(handler(json.loads(json.dumps(event)))))
+            response = json.loads(json.dumps(handler(json.loads(json.dumps(event)))))
         except Killed:
             return _failed("Runtime.ExitError")
         except Hung:
             return _failed(TIMED_OUT)
         except Exception as error:  # noqa: BLE001 - as Lambda's runtime
             return _failed(type(error).__name__, str(error))
-        return CallResult(answered, seconds=self.world.took + self.world.slow)
+        return CallResult(response, seconds=self.world.took + self.world.slow)
 
 
 def _failed(name: str, message: str = "") -> CallResult:

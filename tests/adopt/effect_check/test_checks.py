@@ -93,9 +93,9 @@ def later(seconds: float) -> Any:
 
 
 def acts_the_second_time(self: Good, message_id: str) -> Any:
-    told = Good.find(self, message_id)
+    found = Good.find(self, message_id)
     self.world.orders.setdefault(message_id, {"order": "made up"})
-    return told
+    return found
 
 
 def expires(self: Good, message_id: str, done: Any) -> None:
@@ -277,7 +277,7 @@ def test_what_cannot_be_tried_is_said_to_be_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "outcome"),
     [
         (CallResult({"performed": True, "effect": None}), Outcome.PERFORMED),
         (CallResult({"performed": True}), Outcome.UNKNOWN),
@@ -292,5 +292,5 @@ def test_what_cannot_be_tried_is_said_to_be_so() -> None:
         (CallResult([]), Outcome.UNKNOWN),
     ],
 )
-def test_an_answer_is_read_as_the_stack_reads_it(raw: CallResult, said: Outcome) -> None:
-    assert read(raw, "perform", "m-1").outcome is said
+def test_an_answer_is_read_as_the_stack_reads_it(raw: CallResult, outcome: Outcome) -> None:
+    assert read(raw, "perform", "m-1").outcome is outcome

@@ -46,7 +46,7 @@ def test_an_effect_s_exception_is_logged_by_its_type_alone(
 
 @pytest.mark.filterwarnings("ignore:No application metrics to publish")
 @pytest.mark.parametrize(
-    ("variable", "value", "said"),
+    ("variable", "value", "message"),
     [
         ("FUNCTION_TIMEOUT_SECONDS", "30", "48 s"),
         # A function may run for its own time-out besides.
@@ -54,11 +54,11 @@ def test_an_effect_s_exception_is_logged_by_its_type_alone(
     ],
 )
 def test_a_set_up_that_has_no_time_for_a_takeover_stops_the_function(
-    consumer: ModuleType, variable: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+    consumer: ModuleType, variable: str, value: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EFFECT_TIMEOUT_SECONDS", "15")
     monkeypatch.setenv(variable, value)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         consumer.handler(read_event("one_message"), None)
 
 

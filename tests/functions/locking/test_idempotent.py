@@ -72,23 +72,23 @@ def test_after_proof_that_nothing_happened_it_is_released_at_once(handler: Handl
 
 
 @pytest.mark.parametrize(
-    ("happened", "finds", "told"),
+    ("happened", "finds", "expected"),
     [(True, True, {"found": True}), (False, True, {"number": 1}), (False, False, None)],
 )
 def test_after_a_crash_it_is_looked_up_and_only_then_repeated(
-    handler: Handler, happened: bool, finds: bool, told: Any
+    handler: Handler, happened: bool, finds: bool, expected: Any
 ) -> None:
     handler.failures = [RuntimeError("crashed")]
     with pytest.raises(RuntimeError):
         handler.on(Machine(), finds=finds)(MESSAGE)
     handler.done += [MESSAGE] if happened else []
     later = handler.on(Machine(), finds=finds)
-    if told is None:
+    if expected is None:
         with pytest.raises(OutcomeUnknown):
             later(MESSAGE)
         assert handler.done == []
     else:
-        assert later(MESSAGE) == told
+        assert later(MESSAGE) == expected
         assert len(handler.done) == 1
         assert handler.aws.ledger_row("m")["outcome"] == ("found" if happened else "performed")
 

@@ -102,8 +102,8 @@ def test_an_unread_file_says_whose_it_may_be(tmp_path: Path) -> None:
     (root / "lost").write_text("x")
     (root / "effects" / f"dt={DAY}" / "sent" / f"dt={DAY}").mkdir(parents=True)
     (root / "effects" / f"dt={DAY}" / "sent" / f"dt={DAY}" / "of-two").write_text("x")
-    told = {Path(one.path).name: (one.stream, str(one.day)) for one in listed(root).unread}
-    assert told == {
+    unread = {Path(one.path).name: (one.stream, str(one.day)) for one in listed(root).unread}
+    assert unread == {
         "2026-01-30-1": ("effects", "2026-01-30"),
         "lost": (None, "None"),
         "of-two": (None, DAY),
@@ -139,8 +139,8 @@ def test_an_export_is_read_when_its_summary_is_there(tmp_path: Path, case: str) 
         (export / name).parent.mkdir(parents=True, exist_ok=True)
         (export / name).write_text("" if name.endswith("_started") else "x")
     listing = listed(root)
-    told = {(one.path.partition("/AWSDynamoDB/")[2], one.reason) for one in listing.unread}
-    assert told == {(name, "unfinished_export") for name in unfinished}
+    unread = {(one.path.partition("/AWSDynamoDB/")[2], one.reason) for one in listing.unread}
+    assert unread == {(name, "unfinished_export") for name in unfinished}
     assert all((one.stream, str(one.day)) == ("effects", DAY) for one in listing.unread)
     data = {name for name in there if re.search("data/|summary", name)} - set(unfinished)
     read = {one.path.partition("/AWSDynamoDB/")[2] for one in listing.files}

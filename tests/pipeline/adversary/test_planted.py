@@ -84,7 +84,7 @@ def found_in(root: Path) -> set[str]:
     """Without Spark, which reads the lines by the same functions."""
     listing = list_records(None, str(root))
     by = Attributes.of_output(EFFECTS)
-    rows = [row for file in listing.files for row in rows_of(file.path, named=by)]
+    rows = [row for file in listing.files for row in rows_of(file.path, attributes=by)]
     is_unread = bool(listing.unread) or any(row.problem for row in rows)
     read = {row.message_id for row in rows if not row.problem}
     assert {"one", "two"} <= read or is_unread

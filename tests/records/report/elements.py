@@ -30,9 +30,9 @@ class Elements(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = {name: value or "" for name, value in attrs}
-        classes = set(told.get("class", "").split())
-        self.all.append(Element(tag, told, list(self._open), classes=classes))
+        attributes = {name: value or "" for name, value in attrs}
+        classes = set(attributes.get("class", "").split())
+        self.all.append(Element(tag, attributes, list(self._open), classes=classes))
         if tag not in EMPTY:
             self._open.append(self.all[-1])
 

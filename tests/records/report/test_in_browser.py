@@ -33,8 +33,8 @@ def test_the_page_opens_alone_its_answer_is_seen_and_nothing_is_wider_than_the_w
             assert page.requests == [file.as_uri()]
             assert page.complaints == []
             assert "taken over" not in page.evaluate("document.title")
-            said = page.evaluate("document.querySelector('#sentence').textContent")
-            assert said == summary["sentence"]
+            sentence = page.evaluate("document.querySelector('#sentence').textContent")
+            assert sentence == summary["sentence"]
             alarms = page.evaluate("document.querySelectorAll('details.alarm').length")
             assert alarms == len(summary["alarms"])
             top = page.evaluate("document.querySelector('h1').getBoundingClientRect().bottom")

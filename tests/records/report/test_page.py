@@ -55,14 +55,14 @@ def test_the_page_is_well_formed_asks_the_network_for_nothing_and_answers_on_top
     links = {e.attributes["href"][1:] for e in elements.all if "href" in e.attributes}
     assert links <= set(ids)
 
-    judged, mark = {0: ("good", "✓"), 3: ("unsure", "?"), 4: ("unsure", "?")}.get(
+    verdict, mark = {0: ("good", "✓"), 3: ("unsure", "?"), 4: ("unsure", "?")}.get(
         summary["exit_status"], ("bad", "✗")
     )
     [heading] = elements.by_tag("h1")
     assert flat(heading.text) == f"{mark} {flat(visible(summary['sentence']))}"
     assert mark in elements.by_tag("title")[0].text
     [header] = elements.by_tag("header")
-    assert header.classes == {judged}
+    assert header.classes == {verdict}
 
 
 def test_what_the_pages_say_is_as_reviewed(snapshot: Snapshot) -> None:
@@ -88,8 +88,8 @@ def test_of_many_days_each_is_seen_and_one_that_cannot_be_judged_is_marked() -> 
 
 
 def test_what_changes_no_answer_is_told_beside_it() -> None:
-    said = "Items of the effects table without sent <at>, which are taken for no effects: 2."
-    assert said in words(html(summaries.all_good() | {"notes": [said]}))
+    sentence = "Items of the effects table without sent <at>, which are taken for no effects: 2."
+    assert sentence in words(html(summaries.all_good() | {"notes": [sentence]}))
 
 
 def test_whatever_somebody_outside_wrote_is_text() -> None:

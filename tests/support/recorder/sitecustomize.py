@@ -38,14 +38,14 @@ def _record() -> None:
         _body.set(request[4])
         return extract(*request)
 
-    def enforcing(key: str, action: str, service: str, region: str, **named: Any) -> Any:
+    def enforcing(key: str, action: str, service: str, region: str, **options: Any) -> Any:
         if not key.startswith("ASIA"):
-            return enforce(key, action, service, region, **named)
-        context = dict(named.get("service_context") or {})
+            return enforce(key, action, service, region, **options)
+        context = dict(options.get("service_context") or {})
         if action == "events:PutEvents":
             context["events:source"] = [one["Source"] for one in json.loads(_body.get())["Entries"]]
         role = sts._sessions[key]["Arn"].split("/")[1]
-        _note(role=role, action=action, resource=named.get("resource_arn", "*"), context=context)
+        _note(role=role, action=action, resource=options.get("resource_arn", "*"), context=context)
         return None
 
     def executing(state: Any, state_input: Any, execution: Any, context: Any) -> Any:

@@ -40,7 +40,9 @@ def records(
     paths = [file.path for file in files if not is_parquet(file.path)]
     read = [_records_of_lines(spark, paths, effects)] if paths else []
     if tables:
-        read.append(_read(lines_of(spark, tables, effects), partial(rows_of_line, named=effects)))
+        read.append(
+            _read(lines_of(spark, tables, effects), partial(rows_of_line, attributes=effects))
+        )
     return reduce(DataFrame.union, read)
 
 
@@ -51,11 +53,11 @@ def _records_of_lines(
         table = spark.range(0, len(paths), 1, min(len(paths), _TASKS))
 
         def read(number: int) -> Iterator[Row]:
-            return rows_of(paths[number], named=effects)
+            return rows_of(paths[number], attributes=effects)
 
         return _read(table, read)
     table = spark.read.format("binaryFile").load([as_argument(path) for path in paths])
-    return _read(table.select("path", "content"), partial(rows_of, named=effects))
+    return _read(table.select("path", "content"), partial(rows_of, attributes=effects))
 
 
 def _read(table: DataFrame, read: Callable[..., Iterator[Row]]) -> DataFrame:
@@ -133,9 +135,9 @@ def may_stand_for_id() -> Column:
 
 def has_unresolved_ids(rows: DataFrame) -> bool:
     """Whether there is such a name that is no started message's own id."""
-    named = rows.where(is_sqs_id() | is_hash()).groupBy("message_id")
+    unresolved = rows.where(is_sqs_id() | is_hash()).groupBy("message_id")
     started = F.col("code").isin(Code.STARTED, Code.SUPPRESSED)
-    found = named.agg(F.max(may_stand_for_id()).alias("name"), F.max(started).alias("own"))
+    found = unresolved.agg(F.max(may_stand_for_id()).alias("name"), F.max(started).alias("own"))
     return not found.where("name AND NOT own").isEmpty()
 
 

@@ -120,8 +120,8 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
     """
     found = sorted(place(spark, root).files(), key=lambda one: one.path)
     results = _results_below(root, out)
-    summaries = [told for one in found if (told := _EXPORT_SUMMARY.match(one.below))]
-    ended = {folder for told in summaries for folder in told.groups()}
+    summaries = [match for one in found if (match := _EXPORT_SUMMARY.match(one.below))]
+    ended = {folder for match in summaries for folder in match.groups()}
     files: list[File] = []
     unread: list[UnreadFile] = []
     modified = 0
@@ -194,8 +194,8 @@ def _day(text: str) -> date | None:
 
 def _some_stream(below: str) -> str | None:
     """The stream that a path names in whatever place, if it is one only."""
-    named = {part for part in below.split("/") if part in STREAMS}
-    return named.pop() if len(named) == 1 else None
+    streams = {part for part in below.split("/") if part in STREAMS}
+    return streams.pop() if len(streams) == 1 else None
 
 
 def _some_day(below: str) -> date | None:

@@ -16,25 +16,25 @@ from actonce_pipeline.audit.reading.storage import as_argument, readable
 LINES: Final = "path string, line string, problem string"
 
 
-def lines_of(spark: SparkSession, paths: Sequence[str], named: Attributes | None) -> DataFrame:
+def lines_of(spark: SparkSession, paths: Sequence[str], attributes: Attributes | None) -> DataFrame:
     """The rows of files as lines of JSON, or why a file was not read: the columns are `LINES`.
 
     Each file is read by itself, and whole before anything is made of it, so that one that is broken
     costs no other its rows.
     """
-    return reduce(DataFrame.union, (_lines(spark, path, named) for path in paths))
+    return reduce(DataFrame.union, (_lines(spark, path, attributes) for path in paths))
 
 
-def _lines(spark: SparkSession, path: str, named: Attributes | None) -> DataFrame:
+def _lines(spark: SparkSession, path: str, attributes: Attributes | None) -> DataFrame:
     problem = "attributes_unknown"
-    if named is not None and named.time is not None:
+    if attributes is not None and attributes.time is not None:
         try:
             table = spark.read.parquet(as_argument(readable(path)))
             there = {one.name: one.dataType for one in table.schema}
-            wanted = [name for name in dict.fromkeys((named.key, named.time, named.own_id))
-                      if name in there]  # fmt: skip
+            named = dict.fromkeys((attributes.key, attributes.time, attributes.own_id))
+            wanted = [name for name in named if name in there]
             problem = (
-                "missing_column" if not {named.key, named.time} <= there.keys()
+                "missing_column" if not {attributes.key, attributes.time} <= there.keys()
                 else "wrong_type" if any(isinstance(there[name], BinaryType) for name in wanted)
                 else ""
             )  # fmt: skip

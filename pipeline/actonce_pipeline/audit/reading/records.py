@@ -63,7 +63,7 @@ class BadRecord(Exception):
 
 
 def rows_of(
-    path: str, content: bytes | None = None, *, named: Attributes | None = None
+    path: str, content: bytes | None = None, *, attributes: Attributes | None = None
 ) -> Iterator[Row]:
     """The rows of a file.
 
@@ -97,7 +97,7 @@ def rows_of(
                     row = (
                         _row_of_manifest(folder, value)
                         if is_manifest
-                        else _row_of(stream, folder, too_late, value, named)
+                        else _row_of(stream, folder, too_late, value, attributes)
                     )
                 except BadRecord as problem:
                     row = _unread(path, number, str(problem))
@@ -109,13 +109,13 @@ def rows_of(
 
 
 def rows_of_line(
-    path: str, line: str | None, problem: str | None, *, named: Attributes | None
+    path: str, line: str | None, problem: str | None, *, attributes: Attributes | None
 ) -> Iterator[Row]:
     """The row of what `parquet.lines_of` tells."""
     if line is None:
         yield _unread(path, None, problem)
         return
-    for row in rows_of(path, line.encode(), named=named):
+    for row in rows_of(path, line.encode(), attributes=attributes):
         yield row._replace(line=None)
 
 
@@ -205,27 +205,29 @@ _FORMS: Final = {
 }
 
 
-def _row_of(stream: str, folder: str, too_late: int, value: Any, named: Attributes | None) -> Row:
+def _row_of(
+    stream: str, folder: str, too_late: int, value: Any, attributes: Attributes | None
+) -> Row:
     """The row of a value.
 
     Raises:
         BadRecord: it is no record.
     """
-    record = _plain(stream, value, named)
+    record = _plain(stream, value, attributes)
     if record is None:
         return Row(code=_OF_ANOTHER, stream=stream, folder=folder)
     form = _FORMS[stream]
-    said = tuple(_texts(record, form.tells))
+    texts = tuple(_texts(record, form.tells))
     if form.tells and not _text(record, form.tells[0]):
         raise BadRecord("missing_field")
-    code = form.codes.get(said, form.codes.get(said[:1]))
+    code = form.codes.get(texts, form.codes.get(texts[:1]))
     message_id, identity = _id_of(stream, record, code), _identity_of(stream, record, code)
     at = _milliseconds(record["at"])
     if not _EARLIEST_MS <= at < too_late:
         raise BadRecord("impossible_time")
     if code is None:
         raise BadRecord("unknown_value")
-    description = " ".join((*said, *_texts(record, form.beside)))
+    description = " ".join((*texts, *_texts(record, form.beside)))
     if stream in _UNSAID:
         description = _text(record, "effect_id") or _UNSAID[stream]
     return Row(
@@ -360,7 +362,7 @@ def _logged(batch: dict[str, Any]) -> Iterator[Any]:
             yield line | {_LOG_GROUP: group} if isinstance(line, dict) else line
 
 
-def _plain(stream: str, value: Any, named: Attributes | None) -> dict[str, Any] | None:
+def _plain(stream: str, value: Any, attributes: Attributes | None) -> dict[str, Any] | None:
     """The plain record, out of whichever envelope; None: another writer's, and no effect.
 
     Raises:
@@ -368,12 +370,12 @@ def _plain(stream: str, value: Any, named: Attributes | None) -> dict[str, Any] 
     """
     if not isinstance(value, dict):
         raise BadRecord("corrupt_line")
-    told = value.get("stream")
-    if stream == "effects" and told is None:
-        return _of_effect(value, named)
+    own_stream = value.get("stream")
+    if stream == "effects" and own_stream is None:
+        return _of_effect(value, attributes)
     if stream == "executions" and "detail-type" in value:
         return _of_event(value.get("detail"))
-    if told != stream:
+    if own_stream != stream:
         raise BadRecord("not_a_record")
     if str(value.get("version")) != KNOWN_VERSION:
         raise BadRecord("unknown_version")
@@ -386,15 +388,15 @@ _ITEM: Final = frozenset({"Metadata", "Keys", "NewImage", "OldImage", "Item"})
 """What a line of a DynamoDB export has."""
 
 
-def _of_effect(value: dict[str, Any], named: Attributes | None) -> dict[str, Any] | None:
+def _of_effect(value: dict[str, Any], attributes: Attributes | None) -> dict[str, Any] | None:
     """Of a DynamoDB export, or a line as a team writes it; an effect has a time."""
-    if named is None or named.time is None:
+    if attributes is None or attributes.time is None:
         raise BadRecord("attributes_unknown")
     if value.keys() - _ITEM:
-        if named.time not in value:
+        if attributes.time not in value:
             raise BadRecord("missing_field")
-        effect_id = _as_text(value.get(named.own_id))
-        return _effect_of(value[named.time], value.get(named.key), effect_id)
+        effect_id = _as_text(value.get(attributes.own_id))
+        return _effect_of(value[attributes.time], value.get(attributes.key), effect_id)
     if "Item" in value:
         raise BadRecord("full_export")  # it has no Keys, which tell one effect from another
     keys, item = value.get("Keys"), value.get("NewImage") or value.get("OldImage")
@@ -403,9 +405,9 @@ def _of_effect(value: dict[str, Any], named: Attributes | None) -> dict[str, Any
     if not isinstance(item, dict) or not isinstance(keys, dict):
         raise BadRecord("wrong_type")
     try:
-        time = effects.plain_attribute(item.get(named.time))
-        key = None if time is None else effects.plain_attribute(item.get(named.key))
-        effect_id = effects.effect_id_of(keys, named.key)
+        time = effects.plain_attribute(item.get(attributes.time))
+        key = None if time is None else effects.plain_attribute(item.get(attributes.key))
+        effect_id = effects.effect_id_of(keys, attributes.key)
     except ValueError:
         raise BadRecord("wrong_type") from None
     return _effect_of(time, key, effect_id)
@@ -421,13 +423,13 @@ def _effect_of(time: Any, key: Any, effect_id: str | None) -> dict[str, Any] | N
     return {"message_id": message_id, "effect_id": effect_id, "at": (at - _EPOCH) // _MILLISECOND}
 
 
-def _as_text(told: Any) -> str | None:
+def _as_text(value: Any) -> str | None:
     """An id, which is a text or a number."""
-    if isinstance(told, Decimal):
-        return effects.exactly(told)
-    if isinstance(told, bool) or not isinstance(told, str | int | float | None):
+    if isinstance(value, Decimal):
+        return effects.exactly(value)
+    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
         raise BadRecord("wrong_type")
-    return told if told is None or isinstance(told, str) else json.dumps(told)
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def _of_event(detail: Any) -> dict[str, Any]:
@@ -447,10 +449,10 @@ def _of_event(detail: Any) -> dict[str, Any]:
             parsed = strict_json.parse(given)
         except strict_json.NotJson:
             raise BadRecord("corrupt_line") from None
-        told = parsed.get("message_id") if isinstance(parsed, dict) else None
-        message_id = told if isinstance(told, str) else None
-    told = {"at": at, "message_id": message_id, "outcome": _outcome(output)}
-    return detail | told | {"source": None}
+        own_id = parsed.get("message_id") if isinstance(parsed, dict) else None
+        message_id = own_id if isinstance(own_id, str) else None
+    fields = {"at": at, "message_id": message_id, "outcome": _outcome(output)}
+    return detail | fields | {"source": None}
 
 
 def _outcome(output: str | None) -> Any:

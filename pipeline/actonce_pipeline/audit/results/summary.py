@@ -232,8 +232,8 @@ def known_by(alarms: Sequence[Mapping[str, Any]], late_alarms: Sequence[str]) ->
         alarms: of `alarms`, in whatever order.
         late_alarms: days.
     """
-    named = sorted((alarm["message_id"], alarm["verdict"]) for alarm in alarms)
-    return hashlib.sha256(json.dumps([named, late_alarms]).encode()).hexdigest()
+    keys = sorted((alarm["message_id"], alarm["verdict"]) for alarm in alarms)
+    return hashlib.sha256(json.dumps([keys, late_alarms]).encode()).hexdigest()
 
 
 def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
