@@ -52,13 +52,11 @@ class CollectRequest:
         days: UTC days.
         root: the folder of the streams.
         streams: names out of `STREAMS`; a stack without a lease has no rows.
-        effects: where the effects are; None: where the stack says.
     """
 
     days: Sequence[date]
     root: Path
     streams: frozenset[str] = frozenset(STREAMS)
-    effects: EffectStore | None = None
 
 
 @dataclass(slots=True)
@@ -319,8 +317,8 @@ class _Run:
         ]
 
     def _source(self) -> EffectStore:
-        """Where the request, or else the stack, says that the effects are."""
-        source = self.request.effects or find_effect_store(self.stack)
+        """Where the stack says that the effects are."""
+        source = find_effect_store(self.stack)
         if source is None:
             raise Failed(
                 "this stack names no table of effects (EffectsTableName): name it, put a file of "
@@ -336,7 +334,7 @@ class _Run:
             number += 1
             if effect is None or not effect.has_time:
                 name = source.attributes.key if effect is None else source.attributes.time
-                left_out[f"have no {name}, and are taken for no effects"] += 1
+                left_out[f"have no {name}, and are not counted as effects"] += 1
                 continue
             identity = {} if effect.effect_id is None else {"effect_id": effect.effect_id}
             if not identity:

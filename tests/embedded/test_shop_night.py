@@ -128,7 +128,7 @@ def check(summary: dict[str, Any]) -> None:
     assert "Of 3 messages, 2 acted on more than once." in summary["sentence"]
     assert summary["quarantine"]["lines"] == 0
     assert summary["notes"] == [
-        "Items of the effects table without sent_at, which are taken for no effects: 1."
+        "Items of the effects table without sent_at, which are not counted as effects: 1."
     ]
 
 

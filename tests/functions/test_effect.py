@@ -35,8 +35,8 @@ class GiftCard:
         assert description is not None
         return description
 
-    def find(self, request: Any) -> dict[str, Any] | None:
-        self.asked.append(request)
+    def find(self, message_id: Any) -> dict[str, Any] | None:
+        self.asked.append(message_id)
         if self.error is not None:
             raise self.error
         return self.description
@@ -53,7 +53,7 @@ def foreign(name: str) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("event", "description", "request"),
+    ("event", "description", "argument"),
     [
         (PERFORM, {"card": 1}, PERFORM["message"]),
         (FIND, {"card": 1}, "m-1"),
@@ -62,12 +62,12 @@ def foreign(name: str) -> Exception:
     ],
 )
 def test_an_effect_performs_or_finds_and_describes_what_was_done(
-    event: dict[str, Any], description: dict[str, Any] | None, request: Any
+    event: dict[str, Any], description: dict[str, Any] | None, argument: Any
 ) -> None:
     effect = GiftCard(description)
     performed = description is not None
     assert answer(effect, event) == {"performed": performed, "effect": description}
-    assert effect.asked == [request]
+    assert effect.asked == [argument]
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_a_second_effect_of_a_teams_table_is_told_beside_the_items_of_others(
     }
     assert (summary["exit_status"], summary["quarantine"]["lines"]) == (1, 0)
     assert summary["notes"] == [
-        "Items of the effects table without sent_at, which are taken for no effects: 2."
+        "Items of the effects table without sent_at, which are not counted as effects: 2."
     ]
 
 

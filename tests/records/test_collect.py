@@ -11,14 +11,12 @@ from typing import Any
 
 import pytest
 
-from actonce.messages.effect_store import DynamoDbEffects
 from actonce.records import collect as module
 from actonce.records.collect import STREAMS, CollectRequest, CollectResult, collect
 from actonce.records.day_files import day_folder
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import UsageError
 from actonce_core.histories.reading import ExecutionRecords, ExecutionSummary
-from actonce_pipeline.audit.reading.effects import Attributes
 from tests.support import stacks
 from tests.support.stacks import with_log, with_outputs
 from tests.support.tables import make_table
@@ -218,7 +216,7 @@ def test_the_effects_are_those_of_the_table_that_the_stack_names(
     assert read(tmp_path, "effects") == [effect("m-1", "1"), effect("m-1", "2")]
     (sentence,) = collected.missing
     assert "by hand" in sentence
-    note = "effects: 1 in the effects table have no done_at, and are taken for no effects."
+    note = "effects: 1 in the effects table have no done_at, and are not counted as effects."
     assert note in collected.notes
 
     stack.outputs.update(EffectsTableName="cards", EffectsAttributes="message_id,sent_at")
@@ -229,21 +227,21 @@ def test_the_effects_are_those_of_the_table_that_the_stack_names(
 
 
 @pytest.mark.parametrize(
-    ("items", "time", "option"),
+    ("items", "attributes"),
     [
-        ([card("m-1", order="o-1")], None, "EffectsAttributes"),
-        ([card("m-1", order="o-1")], "done_at", "EffectsAttributes"),
-        ([{"order": {"S": "settings"}}], "sent_at", "EffectsAttributes"),
+        ([card("m-1", order="o-1")], "message_id"),
+        ([card("m-1", order="o-1")], "message_id,done_at"),
+        ([{"order": {"S": "settings"}}], "message_id,sent_at"),
     ],
 )
 def test_without_an_effect_that_can_be_read_there_is_no_file(
-    stack: Stack, tmp_path: Path, items: list[Any], time: str | None, option: str
+    stack: Stack, tmp_path: Path, items: list[Any], attributes: str
 ) -> None:
     """An empty one would make every message a lost one."""
     make_table(stack.dynamodb, "cards", "order", items=items)
-    own = DynamoDbEffects(stack.dynamodb, "cards", Attributes(time=time))
-    (sentence,) = run(stack, tmp_path, "effects", effects=own).missing
-    assert option in sentence
+    stack.outputs.update(EffectsTableName="cards", EffectsAttributes=attributes)
+    (sentence,) = run(stack, tmp_path, "effects").missing
+    assert "EffectsAttributes" in sentence
     assert not file_of(tmp_path, "effects").exists()
 
 

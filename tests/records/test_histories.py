@@ -152,7 +152,7 @@ UNTOLD = (
 
 
 @pytest.mark.parametrize(
-    ("cause", "told"),
+    ("cause", "expected"),
     [
         (None, ""),
         ("plain\ntext", "plain text"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from actonce_core import first_attempt, message, start
+from actonce_core import first_attempt, start
 from actonce_core.first_attempt import FirstAttempt
 from actonce_core.locking import consumer, idempotent
 from actonce_core.locking.consumer import Consumer
@@ -156,7 +156,6 @@ def _spoil(monkeypatch: pytest.MonkeyPatch, function: str, line: str, instead: s
 _OWNERS: dict[str, Any] = {
     "function": simulated_stack,
     "start": start,
-    "message": message,
     "FirstAttempt": FirstAttempt,
     "consumer": consumer,
     "idempotent": idempotent,
@@ -311,7 +310,7 @@ _REPLACED_AT_ONCE = Scenario(
         ("Starter._start", "name=message.execution_name",
          "name=message.execution_name + self.first_attempt.new_id()[-2:]", "crash", TWICE),
         ("FirstAttempt.perform", _ANSWER, _TWICE_INVOKED, "crash", TWICE),
-        ("message.execution_input", '"redrives": -1', '"redrives": 1', "aborted-redriven", TWICE),
+        ("start.execution_input", '"redrives": -1', '"redrives": 1', "aborted-redriven", TWICE),
         # While others may have an execution on its way.
         ("Starter._attempt", _RELEASE, _DELETE, "down-and-twice", TWICE),
         ("Starter._attempt", _RELEASE, _UNCONDITIONAL, "down-and-twice", TWICE),

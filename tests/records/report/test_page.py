@@ -88,7 +88,7 @@ def test_of_many_days_each_is_seen_and_one_that_cannot_be_judged_is_marked() -> 
 
 
 def test_what_changes_no_answer_is_told_beside_it() -> None:
-    sentence = "Items of the effects table without sent <at>, which are taken for no effects: 2."
+    sentence = "Items of the effects table without sent <at>, which are not counted as effects: 2."
     assert sentence in words(html(summaries.all_good() | {"notes": [sentence]}))
 
 

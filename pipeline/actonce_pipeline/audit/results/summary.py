@@ -163,7 +163,7 @@ def notes(request: Request, counts: Iterable[DayCounts]) -> list[str]:
     if not others or request.effects is None:
         return []
     which = f"Items of the effects table without {request.effects.time}"
-    return [f"{which}, which are taken for no effects: {others:,}."]
+    return [f"{which}, which are not counted as effects: {others:,}."]
 
 
 def uncovered(
