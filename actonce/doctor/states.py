@@ -189,7 +189,7 @@ _RETRIED, _LAST = Expected("RETRIABLE"), 24
 _LOOKS, _ASKS = _caught("AwaitStraggler", rounds=1), _to("TellDeadLetter")
 _GIVES_UP = _caught("TellDeadLetter", rounds=0)
 _SAYS_NOTHING = _to("Performed?", performed=None, redrives=0, **_UNKNOWN)
-_ATTEMPTED = "Attempted before: it may have been performed."
+_ATTEMPTED = "Attempted before: it may have happened."
 _OTHERS = ("States.Timeout", "Lambda.Unknown", "Lambda.ServiceException", "AnyOther")
 
 

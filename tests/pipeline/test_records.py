@@ -36,7 +36,7 @@ Outcomes = list[tuple[str | None, str | None]]
 NAMED = Attributes.of_output(EFFECTS)
 LINE = line_of(*delivery("m", at(1)))
 PACKED = gzip.compress(
-    b"".join(line_of(*delivery(f"m{n}", at(n))).encode() + b"\n" for n in range(500))
+    b"".join(line_of(*delivery(f"m{n}", at(n))).encode() + b"\n" for n in range(500)), mtime=0
 )
 
 

@@ -21,8 +21,8 @@ LINES = [line_of(*effect(name, at(70))) for name in ("one", "two")]
 TEXT = "".join(f"{line}\n" for line in LINES)
 BYTES = TEXT.encode()
 TRIAL = {"messageType": "CONTROL_MESSAGE", "logEvents": [{"message": TEXT}]}
-PACKED = gzip.compress(BYTES)
-TWICE = gzip.compress(PACKED)
+PACKED = gzip.compress(BYTES, mtime=0)
+TWICE = gzip.compress(PACKED, mtime=0)
 
 ENCODED: dict[str, tuple[set[str], str | bytes]] = {
     "as it is": (READ, TEXT),
@@ -49,10 +49,10 @@ ENCODED: dict[str, tuple[set[str], str | bytes]] = {
 NAMED: list[tuple[set[str], str | bytes, str]] = [
     *((READ, PACKED, name) for name in ("a.jsonl.gz", "a.jsonl")),
     *((READ, TWICE, name) for name in ("a.gz", "a")),
-    (READ, gzip.compress(BYTES[:40]) + gzip.compress(BYTES[40:]), "a"),
+    (READ, gzip.compress(BYTES[:40], mtime=0) + gzip.compress(BYTES[40:], mtime=0), "a"),
     *((READ, TEXT, name) for name in ("a", "a.JSONL", "10:00.jsonl", "a\nb", "a\\b", "%41%0a")),
     (READ, TEXT, "\u202e [1]{2}*?.jsonl"),
-    (BOTH, gzip.compress(gzip.compress(b"no record\n" + BYTES)), "a.gz"),
+    (BOTH, gzip.compress(gzip.compress(b"no record\n" + BYTES, mtime=0), mtime=0), "a.gz"),
     *((UNREAD, PACKED[:-9], name) for name in ("a.gz", "a")),
     (READ, PACKED + b"\0\0", "a.gz"),
     (UNREAD, PACKED + b"more", "a.gz"),
