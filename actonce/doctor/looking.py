@@ -12,6 +12,7 @@ from actonce.messages.effect_store import DynamoDbEffects, find_effect_store
 from actonce.queues.depth import find_pause
 from actonce.stack.aws_errors import is_missing
 from actonce.stack.clients import Aws, Stack, resources_of
+from actonce.stack.endpoint import is_loopback
 from actonce.stack.extras import install
 from actonce.stack.message_ids import parameters
 from actonce.terminal.errors import Failed
@@ -44,7 +45,7 @@ def look(stack: Stack) -> Facts:
         pause=_or_unreadable(lambda: find_pause(stack.sqs, stack.requests_queue)),
         subscriptions=_or_unreadable(lambda: _subscriptions(stack)),
         options=stack.options,
-        is_embedded=stack.aws.endpoint_url is not None,
+        is_embedded=is_loopback(stack.sqs.meta.endpoint_url),
     )
 
 

@@ -66,6 +66,18 @@ def test_what_aws_does_not_tell_is_named_as_not_checked() -> None:
     assert "was answered AccessDenied" in examination.not_checked["effect-time-out"]
 
 
+@pytest.mark.parametrize(
+    ("address", "is_embedded"),
+    [("http://127.0.0.1:4566", True), ("https://sqs.us-east-1.amazonaws.com", False)],
+)
+def test_the_embedded_aws_is_known_by_its_address(address: str, *, is_embedded: bool) -> None:
+    """Also where only the environment names it."""
+    stack = answering("AccessDenied")
+    meta: Any = stack.sqs.meta
+    meta._endpoint_url = address
+    assert look(stack).is_embedded is is_embedded
+
+
 def test_what_is_not_there_is_found() -> None:
     facts = look(answering("ResourceNotFoundException"))
     assert [facts.effect, facts.find, facts.requests, facts.effects] == [Missing()] * 4

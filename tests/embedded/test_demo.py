@@ -74,6 +74,7 @@ def test_bad_lines_of_a_file_are_refused(paths: Paths, tmp_path: Path) -> None:
 def test_ctrl_c_while_messages_come_to_rest_leaves_neither_the_stack_nor_spark(
     paths: Paths,
 ) -> None:
+    lifecycle.down(paths)  # what the tests before have left; a demo ends what it brought up itself
     process = start_demo(paths, "--audit", "--messages", "100")
     summary = paths.records / "audit" / "summary.json"
     wait_until(summary.exists, 200)  # Spark audits what was sent
