@@ -265,3 +265,13 @@ def test_what_is_there_already_stays(tmp_path: Path) -> None:
             plan.make(no_session, source, BY_ID, to, sync_folder)
     assert sorted(tmp_path.iterdir()) == [archive, draft]
     assert archive.read_text() == '{"id":1}\n'
+
+
+@pytest.mark.parametrize("target", ["nowhere", "."], ids=["of nothing", "back up"])
+def test_what_cannot_be_read_of_an_archive_is_named_and_not_left_out(
+    tmp_path: Path, target: str
+) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1}\n')
+    (tmp_path / "linked.jsonl").symlink_to(target)
+    with pytest.raises(WrongRequest, match=r"linked\.jsonl cannot be read"):
+        archives.listed(tmp_path)

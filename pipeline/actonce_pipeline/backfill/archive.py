@@ -1,7 +1,6 @@
 """The archive: which files it has, what is in each, and what a line of it says."""
 
 import csv
-import os
 import re
 import zlib
 from contextlib import suppress
@@ -10,6 +9,8 @@ from json import JSONDecoder
 from pathlib import Path
 from typing import Any, Final
 
+from actonce_pipeline.audit.reading.passed_over import HIDDEN
+from actonce_pipeline.audit.reading.storage import HERE, ListedFile, place
 from actonce_pipeline.backfill.errors import WrongRequest
 from actonce_pipeline.backfill.rows import BadRow, Selection, parse
 
@@ -33,6 +34,7 @@ Header = tuple[str, ...] | None
 
 
 Stamp = tuple[int, int]
+"""A file's size, and when it was written (ms)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +62,26 @@ def listed(archive: Path) -> dict[str, tuple[Path, Stamp]]:
     """Path and stamp of the files that are not empty, by name.
 
     Names that begin with a dot or an underscore are no data, as everywhere in Spark.
+
+    Raises:
+        WrongRequest: something in it cannot be read, which may hold rows.
     """
     archive = archive.absolute()
-    base = archive.parent if archive.is_file() else archive
-    below = os.walk(archive, followlinks=True)
-    there = [Path(folder, name) for folder, _, names in below for name in names]
-    found = {}
-    for path in there or [archive]:
-        name = path.relative_to(base).as_posix()
-        is_hidden = re.search(r"(^|/)[._]", name)
-        if path.is_file() and not is_hidden and (status := path.stat()).st_size:
-            found[name] = path, (status.st_size, status.st_mtime_ns)
-    return found
+    if archive.is_file():
+        status = archive.stat()
+        here = f"{HERE}{archive}"
+        there = [ListedFile(here, archive.name, status.st_size, status.st_mtime_ns // 1_000_000)]
+    else:
+        there = place(None, str(archive)).files()
+    there = [one for one in there if not HIDDEN.search(one.below)]
+    for one in there:
+        if one.problem:
+            raise WrongRequest(f"{archive}/{one.below} cannot be read: mend it, or take it away.")
+    return {
+        one.below: (Path(one.path.removeprefix(HERE)), (one.size, one.modified))
+        for one in there
+        if one.size
+    }
 
 
 def files_of(archive: Path, selection: Selection) -> list[File]:
