@@ -128,7 +128,7 @@ class BulkOptions:
 
         Args:
             at: where it is.
-            named: the entries that the command line names; empty for none.
+            ids: the entries that the command line names; empty for none.
 
         Raises:
             UsageError: entries and --all are given, or neither; or an option for --all with a named
@@ -205,7 +205,7 @@ def read(
     look: Callable[[Callable[[int], None]], Listing[E]],
     ids: Sequence[str] = (),
 ) -> Listing[E]:
-    """Read a queue by `look`, with a bar where it takes long; keep only the entries `named`."""
+    """Read a queue by `look`, with a bar where it takes long; keep only those of `ids`."""
     with queue, console.progress(f"Reading {name}") as bar:
         listing = look(lambda number: bar.update(number, max(number, queue.expected)))
     if listing.in_flight_elsewhere:
@@ -249,7 +249,7 @@ def act(
         verb: the command's name.
         work: acts on the listed entries.
         how: the command's options.
-        named: the entries that the command line names, found or not.
+        ids: the entries that the command line names, found or not.
         warning: printed before the question.
 
     Raises:

@@ -301,10 +301,12 @@ def redrive(facts: Facts) -> Findings:
     if requests is None:
         return
     if requests.retention < _KEPT_LONGEST:
+        hours = requests.retention / 3600
+        kept = f"{hours / 24:.3g} days" if hours >= 24 else f"{hours:.3g} hours"
         yield _Found(
             Hazard.LOST if requests.retention < _DAY else Hazard.NONE,
-            f"{requests.name} drops what was not taken within {requests.retention / _DAY:.2g} "
-            "days. Set its retention to 14 days, so that an outage or a pause has time.",
+            f"{requests.name} drops what was not taken within {kept}. Set its retention to 14 "
+            "days, so that an outage or a pause has time.",
         )
     if not requests.dead_letter_target:
         yield _advice(
@@ -341,10 +343,10 @@ def feeding(facts: Facts) -> Findings:
             )
     for one in ours:
         if one.filters or not one.reports_failures:
+            fault = "has filter criteria" if one.filters else "lacks ReportBatchItemFailures"
             yield _lost(
-                f"The event source mapping of {one.name} has filter criteria, or lacks "
-                "ReportBatchItemFailures: deliveries that were not acted on are deleted. Deploy "
-                "the stack again: somebody changed the mapping."
+                f"The event source mapping of {one.name} {fault}: deliveries that were not acted "
+                "on are deleted. Deploy the stack again: somebody changed the mapping."
             )
     if not any(one.takes for one in ours) and readable(facts.pause) is None:
         yield _stops(

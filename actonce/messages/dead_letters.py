@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from actonce.messages.filters import Entry, EntryFilter, Listing, excerpt
-from actonce.messages.history import ENDED_UNDECIDED, find_ended_undecided
+from actonce.messages.history import ENDED_UNDECIDED, HASHED_NAME_PREFIX, find_ended_undecided
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import UsageError
@@ -160,6 +160,9 @@ def of_each_message(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
 def find_letter(queue: QueueReader, name: str, letter: str = "") -> DeadLetter | None:
     """A letter of a message, whole, with its other ones as older; None: it was not read.
 
+    A producer may send the name of another message's execution as an id. It means that message only
+    where no letter can have that name.
+
     Args:
         queue: of dead letters; all of it is read, and held afterwards.
         name: the message's id, or its execution's name, which comes first.
@@ -174,7 +177,10 @@ def find_letter(queue: QueueReader, name: str, letter: str = "") -> DeadLetter |
     if letter and len(meant) > 1:
         raise UsageError(f"--letter {letter}: {len(meant)} dead letters begin so; say more of it.")
     exact = [each for each in meant if each.execution_name == name]
-    found = of_each_message(meant if letter else exact or meant)
+    is_held = name.startswith(HASHED_NAME_PREFIX) and queue.in_flight_elsewhere
+    if not letter and (exact or is_held):
+        meant = exact
+    found = of_each_message(meant)
     if not found:
         return None
     *_, one = found

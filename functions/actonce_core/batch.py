@@ -126,8 +126,13 @@ class Batch:
             is_late = isinstance(error, TooLittleTime)
             growth = START_BACKOFF_GROWTH if is_late else self._growth
             delay = math.ceil(redelivery_delay(one.receive_count, self._chance(), growth))
-            entry = {"ReceiptHandle": one.receipt_handle, "VisibilityTimeout": delay}
-            entries.append({"Id": str(number), **entry})
+            entries.append(
+                {
+                    "Id": str(number),
+                    "ReceiptHandle": one.receipt_handle,
+                    "VisibilityTimeout": delay,
+                }
+            )
         with contextlib.suppress(ClientError, BotoCoreError):
             self._sqs.change_message_visibility_batch(
                 QueueUrl=self._requests_queue_url, Entries=entries

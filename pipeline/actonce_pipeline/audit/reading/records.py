@@ -70,7 +70,7 @@ def rows_of(
     Args:
         path: as it is listed: its folders tell the stream and the day.
         content: of the file; None: it is a file here.
-        named: the attributes of an effect that a team keeps; None: nobody says.
+        attributes: the attributes of an effect that a team keeps; None: nobody says.
     """
     stream, folder = _placed(path)
 
