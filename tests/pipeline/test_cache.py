@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from actonce_pipeline.audit import cache
 from actonce_pipeline.audit.cache import (
@@ -224,3 +224,21 @@ def test_what_audits_left_goes_unless_one_may_be_at_work_on_it(
     there = {str(file.relative_to(folder)) for file in folder.rglob("*")}
     assert there.isdisjoint(left)
     assert at_work in there
+
+
+def test_rows_that_are_not_where_they_were_written_are_not_believed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark has another file system for the place than is looked at here, say."""
+    root, write_rows = records(tmp_path), cache.write_rows
+
+    def elsewhere(rows: DataFrame, folder: str, day: date) -> DayCounts:
+        counts = write_rows(rows, folder, day)
+        for part in Path(folder).glob("part-*"):
+            part.unlink()
+        return counts
+
+    monkeypatch.setattr(cache, "write_rows", elsewhere)
+    with pytest.raises(CannotAudit, match=r"Of 7 rows .*/cache/rows/.*, 0 are there: .* --out"):
+        cached(spark, root)
+    assert list(Path(f"{root}-out/cache").glob("*.manifest")) == []

@@ -271,7 +271,14 @@ class Cache:
             if part.below.startswith("part-") and part.below.endswith(".parquet")
         }
         judged = was.judged if was else None
-        self._write(day, Manifest(sources, parts, counts, self._version, judged=judged))
+        self.days[day] = Manifest(sources, parts, counts, self._version, judged=judged)
+        there = self.rows([day]).count()
+        if there != counts.rows:  # Spark has another file system for this place, say
+            raise CannotAudit(
+                f"Of {counts.rows:,} rows that were written below {self._folder}/{folder}, "
+                f"{there:,} are there: name another folder with --out."
+            )
+        self._write(day, self.days[day])
 
     def _clean(self, below: Sequence[ListedFile], known: Mapping[date, Manifest]) -> None:
         """Delete what an audit wrote and no manifest names, once nobody can be at work on it."""
