@@ -46,12 +46,6 @@ REPLACED: Final = (
 )
 """What to say where `Context.is_replaced`; no decision is taken then."""
 
-SERVICES: Final = (
-    *("cloudformation", "cloudwatch", "dynamodb", "lambda", "logs"),
-    *("s3", "sqs", "stepfunctions", "sts"),
-)
-"""Of all views. Clients are made before threads share them: making one is not thread-safe."""
-
 _EVERYTHING: Final = EntryFilter({})
 
 
@@ -90,8 +84,6 @@ class Context:
         scan_waits: float = 2.0,
         job_waits: float = 15.0,
     ) -> None:
-        for service in SERVICES:
-            stack.aws.client(service)
         self.stack, self.discarded, self.effect_store = stack, discarded, effect_store
         self.read_only = read_only
         self.audit = audit

@@ -165,7 +165,6 @@ class Bulk(ABC, Generic[E]):
                         tell(len(self.ended))
                 except BaseException:
                     self.stop()
-                    wait(work)
                     raise
                 for future in work:
                     future.result()

@@ -6,6 +6,7 @@ name that CloudFormation gives the nested one. `PARENT/LogicalId` names one of s
 
 import functools
 import re
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -86,7 +87,7 @@ class Caller:
 
 @dataclass
 class Aws:
-    """Makes clients, one per service.
+    """Makes clients, one per service, whichever thread asks first.
 
     Args:
         endpoint_url: of the embedded AWS, which is used with its own keys and Region; None for what
@@ -99,6 +100,8 @@ class Aws:
     profile: str | None = None
     region: str | None = None
     _clients: dict[str, Any] = field(default_factory=dict, repr=False)
+    # boto3 shares clients between threads, but makes each in one thread at a time.
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def client(self, service: str) -> Any:
         """The client of a service.
@@ -107,9 +110,10 @@ class Aws:
             UsageError: no Region is set.
             Failed: no such profile, or AWS cannot be reached.
         """
-        if service not in self._clients:
-            self._clients[service] = self.fresh(service)
-        return self._clients[service]
+        with self._lock:
+            if service not in self._clients:
+                self._clients[service] = self.fresh(service)
+            return self._clients[service]
 
     def fresh(self, service: str, config: Mapping[str, Any] = _CLIENT_CONFIG) -> Any:
         """A new client, for other time-outs or without retries.

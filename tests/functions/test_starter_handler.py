@@ -97,6 +97,27 @@ def handle(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Handle:
     return handle_records
 
 
+@pytest.mark.parametrize("on_lambda", [True, False])
+def test_lambda_makes_the_clients_before_the_first_batch(
+    aws: MotoAws, monkeypatch: pytest.MonkeyPatch, on_lambda: bool
+) -> None:
+    for name, value in aws.variables().items():
+        monkeypatch.setenv(name, value)
+    if on_lambda:
+        monkeypatch.setenv("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand")
+    made: list[str] = []
+    make: Any = boto3.client
+
+    def note(service: str, **options: Any) -> Any:
+        made.append(service)
+        return make(service, **options)
+
+    monkeypatch.setattr(boto3, "client", note)
+    monkeypatch.delitem(sys.modules, "starter", raising=False)
+    importlib.import_module("starter")
+    assert made == (["dynamodb", "stepfunctions", "sqs"] if on_lambda else [])
+
+
 def record(number: int, body: Any, **more: Any) -> dict[str, Any]:
     return sqs_record(body, sqs_message_id=f"sqs-{number}", **more)
 

@@ -67,6 +67,24 @@ def test_the_listed_are_acted_on_once_and_nothing_else_is_waited_for(
     assert left(moto_stack) == ["body 3", "later"]
 
 
+def test_what_interrupts_the_wait_lets_no_other_entry_begin(moto_stack: Stack) -> None:
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    fill(moto_stack, 24)
+    act, interrupted = Act(moto_stack), list[bool]()
+
+    def work_until_stopped(_: str) -> bool:
+        interrupted.append(act._stopping.wait(3))
+        return True
+
+    act.goes = work_until_stopped
+    with pytest.raises(KeyboardInterrupt):
+        act.run(interrupt)
+    assert interrupted == [True] * len(act.bodies)
+    assert act.left == 24 - len(act.bodies) > 0
+
+
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_an_error_ends_it_and_what_was_done_before_is_kept(
     moto_stack: Stack, error: type[BaseException]
