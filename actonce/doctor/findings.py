@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from actonce.doctor.facts import CannotCheck, Facts, Function, Queue, existing, readable
+from actonce.messages.filters import lasted
 
 _DAY = 24 * 60 * 60
 _KEPT_LONGEST = 14 * _DAY
@@ -301,12 +302,10 @@ def redrive(facts: Facts) -> Findings:
     if requests is None:
         return
     if requests.retention < _KEPT_LONGEST:
-        hours = requests.retention / 3600
-        kept = f"{hours / 24:.3g} days" if hours >= 24 else f"{hours:.3g} hours"
         yield _Found(
             Hazard.LOST if requests.retention < _DAY else Hazard.NONE,
-            f"{requests.name} drops what was not taken within {kept}. Set its retention to 14 "
-            "days, so that an outage or a pause has time.",
+            f"{requests.name} drops what was not taken within {lasted(requests.retention)}. "
+            "Set its retention to 14 days, so that an outage or a pause has time.",
         )
     if not requests.dead_letter_target:
         yield _advice(

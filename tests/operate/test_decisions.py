@@ -282,24 +282,6 @@ def test_a_letter_is_named_by_what_only_its_id_begins_with(
     assert (found.entry, [one.entry for one in found.older]) == ("12345678-0", ["12345678-1"])
 
 
-def test_an_id_that_poses_as_the_name_of_another_messages_execution_is_not_decided_on(
-    moto_stack: Stack, stepfunctions: Stubber
-) -> None:
-    name = execution_name("order 17")
-    post(moto_stack, "order 17", 1, execution_name=name, task_token="meant")
-    posing = post(moto_stack, name, 2, execution_name=execution_name(name), task_token="posing")
-    accepts(stepfunctions, "meant")
-    assert decide_shown(moto_stack, name, "resolve").decided
-    assert ids_left(moto_stack) == [name]
-    moto_stack.sqs.purge_queue(QueueUrl=moto_stack.dead_letter_queue)
-    # Its letter tells which is meant.
-    posing = post(moto_stack, name, 2, execution_name=execution_name(name), task_token="posing")
-    post(moto_stack, "order 17", 3, execution_name=name, task_token="meant")
-    accepts(stepfunctions, "posing")
-    assert decide(moto_stack, name, "resolve", "x", posing).decided
-    assert ids_left(moto_stack) == ["order 17"]
-
-
 @pytest.mark.usefixtures("minute_long_looks")
 def test_where_another_reader_holds_the_letter_one_that_poses_as_it_is_not_taken_for_it(
     moto_stack: Stack, stepfunctions: Stubber
