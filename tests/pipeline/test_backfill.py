@@ -247,10 +247,11 @@ def test_a_plan_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == [archive]
 
 
-def test_what_is_there_already_stays(tmp_path: Path) -> None:
-    def no_session() -> SparkSession:
-        raise AssertionError("Spark is not needed here")
+def no_session() -> SparkSession:
+    raise AssertionError("Spark is not needed here")
 
+
+def test_what_is_there_already_stays(tmp_path: Path) -> None:
     archive, draft = tmp_path / "a.jsonl", tmp_path / "plan.draft"
     archive.write_text('{"id":1}\n')
     draft.mkdir()
@@ -271,7 +272,10 @@ def test_what_is_there_already_stays(tmp_path: Path) -> None:
 def test_what_cannot_be_read_of_an_archive_is_named_and_not_left_out(
     tmp_path: Path, target: str
 ) -> None:
-    (tmp_path / "a.jsonl").write_text('{"id": 1}\n')
-    (tmp_path / "linked.jsonl").symlink_to(target)
+    archive, folder = tmp_path / "archive", tmp_path / "plan"
+    archive.mkdir()
+    (archive / "a.jsonl").write_text('{"id": 1}\n')
+    (archive / "linked.jsonl").symlink_to(target)
     with pytest.raises(WrongRequest, match=r"linked\.jsonl cannot be read"):
-        archives.listed(tmp_path)
+        plan.make(no_session, archive, BY_ID, folder, sync_folder)
+    assert list(tmp_path.iterdir()) == [archive]

@@ -104,9 +104,9 @@ def make(
     except OSError as error:
         raise WrongRequest(f"{folder} cannot be written: {error.strerror or error}.") from error
     try:
+        files = archives.files_of(archive, selection)
         spark = make_session()
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", _ROWS_OF_A_BATCH)
-        files = archives.files_of(archive, selection)
         written = _read(spark, files, selection, draft)
         counts = _write(_placed(spark, written, files), draft)
         for made in ("rows", "links", "ends"):
