@@ -62,26 +62,6 @@ class AppointmentBook:
         self._dynamodb.put_item(TableName=self._table_name, Item=appointment)
         return _described(appointment)
 
-    def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
-        """As `perform`; the appointment is written only while the fence's condition holds.
-
-        Raises:
-            Rejected: as `perform`.
-            NotPerformed: as `perform`, or the transaction was cancelled, which writes nothing.
-        """
-        appointment = self._next_appointment(request)
-        try:
-            # boto3 adds a client token, so that repeated by the SDK it is one transaction.
-            self._dynamodb.transact_write_items(
-                TransactItems=[
-                    fence,  # type: ignore[list-item]
-                    {"Put": {"TableName": self._table_name, "Item": appointment}},
-                ]
-            )
-        except self._dynamodb.exceptions.TransactionCanceledException as error:
-            raise NotPerformed("the appointment's transaction was cancelled") from error
-        return _described(appointment)
-
     def find(self, message_id: str) -> dict[str, Any] | None:
         """Look the message's appointment up, with a consistent read.
 

@@ -16,7 +16,13 @@ STACK_NAME = "actonce"
 ARTIFACTS_BUCKET = "actonce-artifacts"
 
 
-def deploy(paths: Paths, endpoint_url: str, template: Path, values: Mapping[str, str]) -> None:
+def deploy(
+    paths: Paths,
+    endpoint_url: str,
+    template: Path,
+    values: Mapping[str, str],
+    stack: str = STACK_NAME,
+) -> None:
     """Deploy a template, whole or not at all.
 
     Args:
@@ -24,11 +30,12 @@ def deploy(paths: Paths, endpoint_url: str, template: Path, values: Mapping[str,
         endpoint_url: of the embedded AWS.
         template: as `local_stack` wrote it.
         values: of the template's parameters.
+        stack: its name.
 
     Raises:
         Failed: with what CloudFormation says of it.
     """
-    deploy = ["deploy", "--template-file", str(template), "--stack-name", STACK_NAME]
+    deploy = ["deploy", "--template-file", str(template), "--stack-name", stack]
     deploy += ["--config-file", str(PROJECT / "samconfig.toml")]
     deploy += ["--s3-bucket", ARTIFACTS_BUCKET, "--no-resolve-s3", "--region", EMBEDDED_REGION]
     deploy += ["--capabilities", "CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
@@ -37,7 +44,7 @@ def deploy(paths: Paths, endpoint_url: str, template: Path, values: Mapping[str,
     try:
         run(deploy, paths, AWS_ENDPOINT_URL=endpoint_url)
     except Failed as error:
-        why = _why(Aws(endpoint_url))
+        why = _why(Aws(endpoint_url), stack)
         raise Failed(f"{why} {error}" if why else str(error)) from error
 
 
@@ -97,11 +104,11 @@ def _quoted(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _why(aws: Aws) -> str:
+def _why(aws: Aws, stack: str) -> str:
     """What CloudFormation says of the first thing that failed in the last deployment."""
     cloudformation = aws.client("cloudformation")
     try:
-        events = cloudformation.describe_stack_events(StackName=STACK_NAME)["StackEvents"]
+        events = cloudformation.describe_stack_events(StackName=stack)["StackEvents"]
     except (ClientError, BotoCoreError):
         return ""
     failed = ""
@@ -110,7 +117,7 @@ def _why(aws: Aws) -> str:
             "CREATE_IN_PROGRESS",
             "UPDATE_IN_PROGRESS",
         ):
-            if one["LogicalResourceId"] == STACK_NAME:
+            if one["LogicalResourceId"] == stack:
                 break
         elif one["ResourceStatus"].endswith("_FAILED") and one.get("ResourceStatusReason"):
             failed = f"{one['LogicalResourceId']}: {one['ResourceStatusReason']}."

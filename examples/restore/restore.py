@@ -35,12 +35,11 @@ def executions(machine):
 
 
 def put(row):
-    """Put a row where there is none, or one of a later date; an attempt's only over itself."""
-    of_attempt = "updated" if "stage" in row else "version"  # a starter's, or behind a lease
-    seen, later = (of_attempt, "=") if of_attempt in row else ("first_seen", ">")
+    """Put a row where there is none, or one of a later date; a first attempt's only over itself."""
+    seen, later = ("updated", "=") if "stage" in row else ("first_seen", ">")
     with contextlib.suppress(dynamodb.exceptions.ConditionalCheckFailedException):
         dynamodb.put_item(
-            TableName=given.get("FINGERPRINTS_TABLE") or given["LEDGER_TABLE"],
+            TableName=given["FINGERPRINTS_TABLE"],
             Item=row,
             ConditionExpression=f"attribute_not_exists(message_id) OR {seen} {later} :seen",
             ExpressionAttributeValues={":seen": row[seen]},
@@ -55,13 +54,13 @@ def put_new(message_id, fingerprint, first_seen, memory):
 
 for row in rows(restored):
     if row.get("status") == "IN_PROGRESS":  # it may have been acted on since
-        row.update({"stage": "started"} if "stage" in row else {"outcome_unknown": True})
+        row["stage"] = "started"
     put(row)
-if machine := given.get("STATE_MACHINE_ARN"):
-    for one in executions(machine):
-        message = json.loads(one["input"])
-        read = reader.read(Delivery(message["message_id"], message["body"], {}, {}))
-        put_new(message["message_id"], read.fingerprint, one["startDate"], machine)
+machine = given["STATE_MACHINE_ARN"]
+for one in executions(machine):
+    message = json.loads(one["input"])
+    read = reader.read(Delivery(message["message_id"], message["body"], {}, {}))
+    put_new(message["message_id"], read.fingerprint, one["startDate"], machine)
 for effect in DynamoDbEffects(boto3.client("dynamodb"), effects, Attributes(key)).every():
     if effect:  # names a message
         put_new(effect.message_id, "restored", datetime.now(UTC), "restored")

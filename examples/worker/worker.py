@@ -24,7 +24,7 @@ from actonce_core.backoff import EFFECT_BACKOFF_GROWTH, redelivery_delay
 from actonce_core.delivery import Delivery
 from actonce_core.effect import Rejected
 from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
-from actonce_core.locking.locks import Lease
+from actonce_core.locking.lease import Lease
 from actonce_core.message import MessageReader
 from appointments import book_from_environment
 

@@ -10,8 +10,8 @@ START_BACKOFF_GROWTH = 1.1
 StartExecution's quota lies idle; with doubled waits a quarter did."""
 
 EFFECT_BACKOFF_GROWTH = 2.0
-"""Behind a lock each receive calls the provider, at most `MAX_RETRIES` times; these have to last as
-long as the state machine's retries."""
+"""Where each receive calls the provider: 24 of them last three hours, as the state machine's own
+retries do."""
 
 
 def redelivery_delay(receive_count: int, chance: float, growth: float) -> float:

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from types import FrameType
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol
 
 MAX_EFFECT_BYTES = 32 * 1024
 """Largest description of an effect, in bytes of JSON, that goes into the execution's output. Step
@@ -59,34 +59,13 @@ class Effect(Protocol):
         """
 
 
-@runtime_checkable
-class FencedEffect(Effect, Protocol):
-    """An effect that is itself a DynamoDB write, and so can be conditional on its lock.
-
-    Behind a lease a consumer may stand still past its time and go on in the middle of its step.
-    Then only the step itself can notice that it is too late.
-    """
-
-    def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
-        """As `perform`, in one transaction with the fence, a `ConditionCheck`.
-
-        Raises:
-            NotPerformed: also if the fence did not hold.
-        """
-
-
-def answer(
-    effect: Effect,
-    event: dict[str, Any],
-    fence: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Run the operation that the state machine or a consumer asks for.
+def answer(effect: Effect, event: dict[str, Any]) -> dict[str, Any]:
+    """Run the operation that the state machine or a starter asks for.
 
     Args:
         effect: the team's.
         event: `{"operation": "perform" | "find", "attempt": int, "message": {"message_id": str,
             "body": str}}`; `attempt` from the state machine only.
-        fence: for a `FencedEffect`.
 
     Returns:
         `{"performed": bool, "effect": dict | None}`.
@@ -101,7 +80,7 @@ def answer(
     Lambda freezes its sandbox after the answer and thaws it at the next call, `find` for instance:
     a thread that `perform` has left at work would act after it was looked up. So if `perform`
     raises and leaves one at work, this logs it and ends the process, which leaves the outcome
-    unknown. Not in another thread than the main one, as behind a lock, beside others.
+    unknown. Not in another thread than the main one, as in a starter, where others are at work.
     """
     message = event.get("message")
     if not isinstance(message, dict) or not isinstance(message.get("message_id"), str):
@@ -114,7 +93,7 @@ def answer(
         request = {**message, "attempt": event["attempt"]} if "attempt" in event else message
         before = _threads_at_work()
         try:
-            return {"performed": True, "effect": _small(_perform(effect, request, fence))}
+            return {"performed": True, "effect": _small(_perform(effect, request))}
         except BaseException as error:
             if left := _threads_at_work() - before:
                 _end_process(left, message["message_id"], error)
@@ -122,12 +101,8 @@ def answer(
     raise ValueError(f"event: 'operation' is {operation!r}, expected 'perform' or 'find'")
 
 
-def _perform(
-    effect: Effect, message: dict[str, Any], fence: dict[str, Any] | None
-) -> dict[str, Any]:
+def _perform(effect: Effect, message: dict[str, Any]) -> dict[str, Any]:
     try:
-        if fence is not None and isinstance(effect, FencedEffect):
-            return effect.perform_fenced(message, fence)
         return effect.perform(message)
     except Rejected as error:
         raise Rejected(str(error)) from error

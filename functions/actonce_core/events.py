@@ -21,7 +21,6 @@ from actonce_core.result import DeliveryResult
 
 SOURCE = "actonce"
 DELIVERY_REFUSED = "Delivery Refused"
-DECISION_NEEDED = "Decision Needed"
 
 VERSION = 1
 """Of the detail's format; fields may be added to it."""
@@ -35,8 +34,6 @@ CLIENT_CONFIG = Config(
 
 _SQS_MESSAGE_ID = re.compile(r"[0-9a-fA-F-]{36}")
 
-_LETTER = ("message_id", "execution_name", "reason", "error", "rounds")
-
 
 class EventBus:
     """The account's default event bus; `connect` makes the client, once there is an event."""
@@ -46,7 +43,7 @@ class EventBus:
         self._stack = stack
 
     def put(self, results: Sequence[tuple[Delivery, DeliveryResult]]) -> None:
-        """Put an event for each refusal and each dead letter of a batch, of which there are ten.
+        """Put an event for each refusal of a batch, of which there are ten at most.
 
         Raises:
             ClientError: not all events were put.
@@ -66,21 +63,19 @@ class EventBus:
     def _event(
         self, delivery: Delivery, result: DeliveryResult
     ) -> tuple[str, dict[str, Any]] | None:
-        head = {"version": VERSION, "stack": self._stack}
-        if isinstance(result.outcome, Refusal):
-            message_id, sqs_id = result.outcome.message_id, delivery.original_sqs_message_id
-            # Both may be a producer's attribute, unchecked and larger than an event.
-            if message_id is not None and unusable_id(message_id):
-                message_id = None
-            if not _SQS_MESSAGE_ID.fullmatch(sqs_id):
-                sqs_id = delivery.sqs_message_id
-            detail = head | {
-                "message_id": message_id,
-                "execution_name": None if message_id is None else execution_name(message_id),
-                "sqs_message_id": sqs_id,
-                "reason": str(result.outcome.reason),
-            }
-            return DELIVERY_REFUSED, detail
-        if result.letter is not None:
-            return DECISION_NEEDED, head | {name: result.letter[name] for name in _LETTER}
-        return None
+        if not isinstance(result.outcome, Refusal):
+            return None
+        message_id, sqs_id = result.outcome.message_id, delivery.original_sqs_message_id
+        # Both may be a producer's attribute, unchecked and larger than an event.
+        if message_id is not None and unusable_id(message_id):
+            message_id = None
+        if not _SQS_MESSAGE_ID.fullmatch(sqs_id):
+            sqs_id = delivery.sqs_message_id
+        return DELIVERY_REFUSED, {
+            "version": VERSION,
+            "stack": self._stack,
+            "message_id": message_id,
+            "execution_name": None if message_id is None else execution_name(message_id),
+            "sqs_message_id": sqs_id,
+            "reason": str(result.outcome.reason),
+        }

@@ -1,8 +1,7 @@
 """An effect that is a team's own Lambda function, in whatever language.
 
-The state machine calls such a function itself. A starter that makes the first attempt, and a
-consumer behind a lease, call it through this module, with the same request, and understand the
-answer in the same way.
+The state machine calls such a function itself. A starter that makes the first attempt calls it
+through this module, with the same request, and understands the answer in the same way.
 """
 
 import json

@@ -26,7 +26,7 @@ class Reason(_Explained):
         "too_old_to_tell",
         "its id was first seen so long ago that Step Functions may have forgotten it",
     )
-    OTHER_MEMORY = "other_memory", "another state machine or a lease knows what became of it"
+    OTHER_MEMORY = "other_memory", "another state machine knows what became of it"
     NOT_STARTABLE = (
         "not_startable",
         "Step Functions refused to start it, which is a bug of ActOnce",

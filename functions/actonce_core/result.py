@@ -1,9 +1,7 @@
 """What became of a delivery."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from actonce_core.message import Message, Refusal
 
@@ -19,11 +17,7 @@ class Start(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """A handled delivery: started, performed, suppressed, or refused and handed on.
-
-    `letter`: the dead letter that a consumer behind a lock posted.
-    """
+    """A handled delivery: started, performed, suppressed, or refused and handed on."""
 
     outcome: Start | Refusal
     message: Message | None
-    letter: Mapping[str, Any] | None = None

@@ -36,7 +36,7 @@ row with the same content never suppresses a delivery: each of them calls StartE
 Where the starter makes the first attempt itself, `first_attempt` tells what a row says.
 
 A row stops a delivery only where the name cannot answer: the row is so old that Step Functions may
-have forgotten the name, or it was written for another state machine, or by a lease.
+have forgotten the name, or it was written for another state machine.
 Then the starter cannot know whether the message was acted on, and a person decides.
 
 Invariant: `start_message` returns only once the message's execution exists or the delivery is in
@@ -93,7 +93,8 @@ def refusal_of(
         names_remembered: how long Step Functions certainly remembers an execution's name after its
             id was first seen.
     """
-    seen = known["first_seen" if "first_seen" in known else "updated"]["S"]  # a lock has the latter
+    # The row of an earlier release's lease has the latter.
+    seen = known["first_seen" if "first_seen" in known else "updated"]["S"]
     known_memory, fingerprint = known["memory"]["S"], known["fingerprint"]["S"]
     if "stage" in known:
         known_memory = known_memory.removesuffix(FIRST_ATTEMPT)
@@ -109,7 +110,7 @@ def refusal_of(
     if known_memory != memory:
         return Refusal(
             Reason.OTHER_MEMORY,
-            f"The message id was first seen at {seen} by another state machine or lock, which "
+            f"The message id was first seen at {seen} by another state machine, which "
             "alone knows whether it was acted on, so starting it could act twice.",
             message.message_id,
         )

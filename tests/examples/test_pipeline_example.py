@@ -201,7 +201,7 @@ def test_cloudformation_may_make_read_and_delete_each_resource_and_do_nothing_el
 
 
 def test_each_role_has_the_boundary_that_the_page_puts_into_the_templates(tmp_path: Path) -> None:
-    files = ("template.yaml", "templates/locks.yaml", "templates/alarms.yaml", *AUDIT)
+    files = ("template.yaml", "templates/alarms.yaml", *AUDIT)
     (tmp_path / "templates").mkdir()
     for name in files:
         shutil.copy(PROJECT / name, tmp_path / name)
@@ -220,7 +220,3 @@ def test_each_role_has_the_boundary_that_the_page_puts_into_the_templates(tmp_pa
                 template.load(PROJECT / name), "AWS::IAM::Role"
             ).items()
         }
-
-
-def test_locks_consist_of_nothing_else() -> None:
-    assert kinds("templates/locks.yaml") <= kinds(*OURS)

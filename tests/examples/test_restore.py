@@ -95,26 +95,7 @@ def test_an_id_with_an_execution_gets_its_row_again_and_one_with_an_effect_alone
     assert row_of(aws, aws.fingerprints_table, "old")["fingerprint"] == {"S": "restored"}
 
 
-def test_an_attempt_of_a_lease_that_had_only_begun_looks_first_and_no_later_row_is_changed(
-    aws: MotoAws, restore: Callable[..., None]
-) -> None:
-    begun = of("begun", status="IN_PROGRESS", version="v1", fingerprint="f")
-    put(aws, RESTORED, begun)
-    # Completed since, by another version.
-    put(aws, RESTORED, of("done", status="IN_PROGRESS", version="v1"))
-    done = put(aws, aws.ledger_table, of("done", status="COMPLETE", version="v2"))
-    make_table(aws.dynamodb, "orders", "id")
-    for number, item in enumerate(({"other": {"S": "a counter"}}, {"order": {"N": "1E+3"}})):
-        put(aws, "orders", {"id": {"S": f"o-{number}"}} | item)
-
-    restore({"LEDGER_TABLE": aws.ledger_table}, "orders", "order")
-
-    assert row_of(aws, aws.ledger_table, "begun") == begun | {"outcome_unknown": {"BOOL": True}}
-    assert row_of(aws, aws.ledger_table, "done") == done
-    assert row_of(aws, aws.ledger_table, "1000")["fingerprint"] == {"S": "restored"}
-
-
-def test_a_first_attempt_that_had_only_begun_gets_an_execution(
+def test_a_first_attempt_that_had_only_begun_gets_an_execution_and_ids_are_told_by_the_effects(
     aws: MotoAws, restore: Callable[..., None]
 ) -> None:
     of_attempt = {"status": "IN_PROGRESS", "stage": "released", "updated": "1"}
@@ -122,8 +103,13 @@ def test_a_first_attempt_that_had_only_begun_gets_an_execution(
     put(aws, RESTORED, of("done", **of_attempt))
     done = put(aws, aws.fingerprints_table, of("done", status="COMPLETE", updated="2"))
 
-    restore(of_starter(aws))
+    make_table(aws.dynamodb, "orders", "id")
+    for number, item in enumerate(({"other": {"S": "a counter"}}, {"order": {"N": "1E+3"}})):
+        put(aws, "orders", {"id": {"S": f"o-{number}"}} | item)
 
+    restore(of_starter(aws), "orders", "order")
+
+    assert row_of(aws, aws.fingerprints_table, "1000")["fingerprint"] == {"S": "restored"}
     begun = of("begun", **of_attempt | {"stage": "started"})
     assert row_of(aws, aws.fingerprints_table, "begun") == begun
     assert row_of(aws, aws.fingerprints_table, "done") == done

@@ -243,7 +243,7 @@ def test_a_process_ends_that_left_a_thread_at_work(perform: str) -> None:
         # What was at work before, and what waits for work.
         ({"perform": "raises(Rejected())", "before": "leave()"}, "raises Rejected"),
         ({"perform": "POOL.submit(raises, Rejected()).result()"}, "raises Rejected"),
-        # A delivery's thread, as behind a lock: others are at work beside it.
+        # A delivery's thread, as in a starter: others are at work beside it.
         (
             {
                 "perform": "leave(); raises(Rejected())",

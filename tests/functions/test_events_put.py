@@ -38,20 +38,9 @@ class Bus:
         return self
 
 
-LETTER = {
-    "version": 1,
-    "message_id": "m",
-    "execution_name": "m",
-    "reason": "rejected",
-    "error": "Rejected",
-    "cause": "no such practice",
-    "rounds": 1,
-    "message": {},
-}
 ENDS = {
     "a conflict": DeliveryResult(conflict(MESSAGE, "0" * 64), MESSAGE),
     "no JSON": DeliveryResult(Refusal(Reason.NOT_JSON, "A sentence."), None),
-    "a dead letter": DeliveryResult(Start.STARTED, MESSAGE, LETTER),
 }
 
 

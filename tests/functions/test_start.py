@@ -104,7 +104,6 @@ SAME = "a" * 64
 DAYS = timedelta(days=1)
 
 
-@pytest.mark.parametrize("seen", ["first_seen", "updated"])  # the latter of a lock
 @pytest.mark.parametrize(
     ("fingerprint", "memory", "age", "reason"),
     [
@@ -114,15 +113,24 @@ DAYS = timedelta(days=1)
         (SAME, OWN, 25 * DAYS + timedelta(milliseconds=1), Reason.TOO_OLD_TO_TELL),
         ("a" * 63 + "b", OWN, 0 * DAYS, Reason.CONFLICT),
         ("a" * 63 + "b", "", 400 * DAYS, Reason.CONFLICT),
-        *((SAME, other, 0 * DAYS, Reason.OTHER_MEMORY) for other in ("arn:another", "lease", "")),
+        *((SAME, other, 0 * DAYS, Reason.OTHER_MEMORY) for other in ("arn:another", "")),
     ],
 )
 def test_a_row_lets_through_what_its_name_can_answer_for(
-    fingerprint: str, memory: str, age: timedelta, reason: Reason | None, seen: str
+    fingerprint: str, memory: str, age: timedelta, reason: Reason | None
 ) -> None:
     message = Message("m-1", "{}", SAME)
-    row = {"fingerprint": fingerprint, seen: "2026-01-31T09:30:00.000Z", "memory": memory}
+    row = {"fingerprint": fingerprint, "first_seen": "2026-01-31T09:30:00.000Z", "memory": memory}
     known = {name: {"S": value} for name, value in row.items()}
     refusal = refusal_of(message, known, NOW + age, memory=OWN, names_remembered=25 * DAYS)
     assert (refusal and refusal.reason) == reason
     assert refusal is None or refusal.message_id == "m-1"
+
+
+def test_a_row_of_an_earlier_releases_lease_is_another_memory() -> None:
+    row = {"fingerprint": SAME, "updated": "2026-01-31T09:30:00.000Z", "memory": "lease"}
+    known = {name: {"S": value} for name, value in row.items()}
+    message = Message("m-1", "{}", SAME)
+    refusal = refusal_of(message, known, NOW, memory=OWN, names_remembered=25 * DAYS)
+    assert refusal is not None
+    assert refusal.reason == Reason.OTHER_MEMORY

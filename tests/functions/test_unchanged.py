@@ -2,32 +2,20 @@
 
 import json
 import re
-from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actonce_core.effect import Rejected, answer
-from actonce_core.locking.dead_letters import DeadLetterQueue, dead_letter
-from actonce_core.locking.processing_table import Attempt
+from actonce_core.effect import answer
 from actonce_core.message import Message, MessageReader, Refusal
-from actonce_core.reason import DeadLetterReason
-from actonce_core.unstarted import LARGEST_MESSAGE, unstarted_attributes
+from actonce_core.unstarted import unstarted_attributes
 from tests.support import asl
 from tests.support.deliveries import delivery, json_values, text_attribute
 
 # "#x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF": SendMessage, SQS API.
 TAKEN_BY_SQS = re.compile("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
 STATES = asl.definition()["States"]
-AT = datetime(2026, 1, 5, tzinfo=UTC)
-ATTEMPT = Attempt("m", "a-1", 1, 0, False, 0.0, 60.0, 30.0, {})
-
-messages = json_values.map(lambda value: read(json.dumps(value))).filter(
-    lambda message: isinstance(message, Message)
-)
-"""Messages of any body that is one."""
 
 
 def read(text: str) -> Any:
@@ -58,34 +46,6 @@ def test_the_effect_gets_the_body_verbatim(value: Any, is_ascii: bool) -> None:
     message = read(text)
     if isinstance(message, Message):
         assert what_the_effect_gets(message.execution_input) == text
-
-
-def posted(text: str, cause: str = "", **of_delivery: Any) -> dict[str, Any]:
-    """The consumer's dead letter of a message, as it is in the queue."""
-    sent: list[str] = []
-    queue: Any = SimpleNamespace(send_message=lambda **asked: sent.append(asked["MessageBody"]))
-    brought = delivery(text, **of_delivery)
-    why = DeadLetterReason.REJECTED
-    letter = dead_letter(brought, read(text), ATTEMPT, why, Rejected(cause), AT)
-    DeadLetterQueue(queue, "url").post(letter)
-    (body,) = sent
-    assert TAKEN_BY_SQS.fullmatch(body)
-    assert len(body.encode()) <= LARGEST_MESSAGE
-    read_back: dict[str, Any] = json.loads(body)
-    return read_back
-
-
-@given(messages, st.text())
-def test_a_consumer_s_dead_letter_is_whole_and_sqs_takes_it(message: Message, cause: str) -> None:
-    letter = posted(message.body, cause)
-    assert what_the_effect_gets(json.dumps(letter["message"])) == message.body
-
-
-def test_a_dead_letter_too_large_for_sqs_goes_without_its_source() -> None:
-    text = json.dumps({"a": "é" * 60_000}, ensure_ascii=False)
-    letter = posted(text, message_attributes={"more": text_attribute("x" * 800_000)})
-    assert letter["source"] is None
-    assert letter["message"]["body"] == text
 
 
 @given(st.text(), st.text(st.characters(exclude_categories=["Cs"])))

@@ -16,9 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 from actonce_core import strict_json
-from actonce_core.effect import NotPerformed
-from actonce_core.locking.locks import Lease, act_once
+from actonce_core.effect import NotPerformed, Rejected
+from actonce_core.locking.lease import Lease, act_once
 from actonce_core.locking.processing_table import (
+    Attempt,
     Completed,
     ConflictingContent,
     JsonObject,
@@ -27,17 +28,19 @@ from actonce_core.locking.processing_table import (
 
 __all__ = ["ConflictingContent", "KnownElsewhere", "idempotent"]
 
-Handler = Callable[[Any], JsonObject]
+Handler = Callable[..., JsonObject]
+HandleOnce = Callable[[Any], JsonObject]
 
 
-def idempotent(
+def idempotent(  # noqa: PLR0913 - all but the lease are named
     lease: Lease,
     *,
     message_id: Callable[[Any], str],
     lock_timeout: float,
     find: Callable[[Any], JsonObject | None] | None = None,
     content: Callable[[Any], Any] = lambda message: message,
-) -> Callable[[Handler], Handler]:
+    fenced: bool = False,
+) -> Callable[[Handler], HandleOnce]:
     """Make a message handler act once per message id.
 
     Args:
@@ -48,9 +51,11 @@ def idempotent(
             whose handler crashed raises `OutcomeUnknown` from then on, and ends in the queue's
             dead-letter queue, for a person.
         content: two messages with the same id and content are the same message.
+        fenced: the handler's second argument is `Attempt.fence`. A handler that writes its effect
+            in one transaction with it cannot act late, however long its process stood still.
 
-    The handler returns a JSON object. It may raise `NotPerformed`, which releases the lock at once;
-    after any other exception the outcome is unknown.
+    The handler returns a JSON object. It may raise `NotPerformed` or `Rejected` if nothing
+    happened, which releases the lock at once; after any other exception the outcome is unknown.
 
     The decorated handler raises, besides what `act_once` raises:
         StillInProgress: another attempt holds the message.
@@ -58,9 +63,12 @@ def idempotent(
         KnownElsewhere: the row belongs to another memory, such as a state machine.
     """
 
-    def decorate(handler: Handler) -> Handler:
+    def decorate(handler: Handler) -> HandleOnce:
         @functools.wraps(handler)
         def handle_once(message: Any) -> JsonObject:
+            def perform(attempt: Attempt) -> JsonObject:
+                return handler(message, attempt.fence) if fenced else handler(message)
+
             key = message_id(message)
             print_of = hashlib.sha256(strict_json.canonical(content(message)).encode()).hexdigest()
             got = lease.acquire_processing_lock(key, lock_timeout, fingerprint=print_of)
@@ -68,8 +76,8 @@ def idempotent(
                 return got.effect or {}
             look_up = None if find is None else functools.partial(find, message)
             try:
-                return act_once(lease, got, lambda _: handler(message), look_up)
-            except NotPerformed:
+                return act_once(lease, got, perform, look_up)
+            except (NotPerformed, Rejected):
                 lease.release_processing_lock(got)
                 raise
 

@@ -6,13 +6,11 @@
     status             IN_PROGRESS or COMPLETE
     attempt_id         the attempt that holds or completed it; absent: free
     version            new with every write, so that a takeover is of the row that was seen
-    outcome_unknown    true: an attempt's outcome is unknown and was not looked up since
+    outcome_unknown    true: an attempt's outcome is unknown, so it is looked up first
     lock_seconds       how long the holder may be silent; set by the holder
     consumption_count  attempts that have begun
-    given_back         how many of them released the message
     updated            when the row was last written, UTC, by the writer's clock
     outcome, effect    once COMPLETE; an operator may remove the effect (docs/privacy.md)
-    note               an operator's reason for a decision; may be removed likewise
 
 Every write is conditional, and there are no reads: if a condition fails, DynamoDB returns the row
 with the failure (`ReturnValuesOnConditionCheckFailure`), never stale. Rows are never deleted.
@@ -20,13 +18,10 @@ with the failure (`ReturnValuesOnConditionCheckFailure`), never stale. Rows are 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
-
-from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -49,10 +44,6 @@ class Outcome(StrEnum):
     PERFORMED = "performed"
     FOUND = "found"
     """An earlier attempt had performed it, without completing the row."""
-    DEAD_LETTER = "dead_letter"
-    """It waits in DeadLetterQueue for a decision."""
-    RESOLVED = "resolved"
-    REJECTED = "rejected"
 
 
 @dataclass(slots=True)
@@ -62,7 +53,6 @@ class Attempt:
     Attributes:
         attempt_id: new for every attempt; its later writes are conditional on it.
         consumption_count: attempts so far, this one included.
-        given_back: how many of the earlier ones released the message.
         outcome_unknown: an earlier attempt may have performed the effect: look it up first.
         straggler_seconds: how long something that an earlier attempt called may still act. Wait
             for so long, keeping this attempt alive, before the look-up.
@@ -75,17 +65,11 @@ class Attempt:
     message_id: str
     attempt_id: str
     consumption_count: int
-    given_back: int
     outcome_unknown: bool
     straggler_seconds: float
     lock_seconds: float
     may_begin_until: float
     fence: JsonObject = field(compare=False)
-
-    @property
-    def rounds(self) -> int:
-        """Attempts that did not release the message, this one included."""
-        return self.consumption_count - self.given_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +98,11 @@ class ConflictingContent(Exception):
 class KnownElsewhere(Exception):
     """Another memory took the message and alone knows what became of it. Nothing was done.
 
-    `memory`: a state machine's ARN, or `ledger`, of an earlier release.
+    `memory`: what the row says, such as a state machine's ARN.
     """
 
     def __init__(self, message_id: str, memory: str) -> None:
-        super().__init__(f"message {message_id} was taken by another way than this one")
+        super().__init__(f"message {message_id} was taken by another memory than this")
         self.memory = memory
 
 
@@ -135,7 +119,6 @@ IS_FREE = (
 )
 IS_AS_SEEN = "#status = :in_progress AND version = :seen"
 IS_HELD = "#status = :in_progress AND attempt_id = :held_by"
-IS_DEAD_LETTER = "#status = :complete AND outcome = :dead_letter AND attempt_id = :posted_by"
 
 IN_PROGRESS_VALUE = {":in_progress": {"S": IN_PROGRESS}}
 
@@ -144,7 +127,7 @@ class ProcessingTable:
     """Writes rows.
 
     Invariant: `attempt_id` changes with every claim and takeover. So a write that is conditional on
-    it is its holder's, and such a decision is about that attempt's dead letter.
+    it is its holder's.
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table_name: str) -> None:
@@ -196,46 +179,6 @@ class ProcessingTable:
             in_the_way: Row = error.response.get("Item", {})  # type: ignore[assignment]
             return False, in_the_way
         return True, answer["Attributes"]
-
-    def decide(  # noqa: PLR0913 - as `write`
-        self,
-        message_id: str,
-        attempt_id: str,
-        outcome: Outcome | None,
-        now: datetime,
-        note: str = "",
-        *,
-        nothing_happened: bool = False,
-    ) -> bool:
-        """Record an operator's decision about the dead letter that an attempt posted.
-
-        Args:
-            message_id: the producer's.
-            attempt_id: of that attempt.
-            outcome: RESOLVED or REJECTED; None: try again, after a look-up.
-            now: for `updated`.
-            note: the operator's reason, kept in the row.
-            nothing_happened: the next attempt performs without a look-up.
-
-        Returns:
-            False if that letter no longer waits for a decision; nothing was changed.
-        """
-        written: dict[str, Any] = {"updated": {"S": timestamp(now)}}
-        removed: tuple[str, ...] = ()
-        if outcome is None:
-            written |= {"status": {"S": IN_PROGRESS}, "consumption_count": {"N": "0"}}
-            written |= {} if nothing_happened else {"outcome_unknown": {"BOOL": True}}
-            removed = ("attempt_id", "outcome", "effect", "given_back")
-        else:
-            written |= {"outcome": {"S": str(outcome)}}
-        written |= {"note": {"S": note}} if note else {}
-        values = {
-            ":complete": {"S": COMPLETE},
-            ":dead_letter": {"S": str(Outcome.DEAD_LETTER)},
-            ":posted_by": {"S": attempt_id},
-        }
-        decided, _ = self.write(message_id, IS_DEAD_LETTER, values, written, removed=removed)
-        return decided
 
     def fence(self, message_id: str, attempt_id: str) -> JsonObject:
         """See `Attempt.fence`."""

@@ -4,12 +4,13 @@ import re
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from actonce.stack.embedded_folder import PROJECT
-from actonce_core.effect import NotPerformed, OutcomeUnknown
+from actonce_core.effect import NotPerformed, OutcomeUnknown, Rejected
 from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
-from actonce_core.locking.locks import Lease
-from tests.support.lock_machine import LOCK_TIMEOUT, Machine
+from actonce_core.locking.lease import Lease
+from tests.support.lease_machine import LOCK_TIMEOUT, Machine
 from tests.support.moto_aws import MotoAws
 
 MESSAGE = {"id": "m", "amount": 1}
@@ -61,12 +62,15 @@ def test_a_second_call_gets_the_first_ones_answer_and_another_content_or_memory_
     assert len(handler.done) == 1
 
 
-def test_after_proof_that_nothing_happened_it_is_released_at_once(handler: Handler) -> None:
+@pytest.mark.parametrize("proof", [NotPerformed("closed"), Rejected("there is no such practice")])
+def test_after_proof_that_nothing_happened_it_is_released_at_once(
+    handler: Handler, proof: Exception
+) -> None:
     machine = Machine()
-    handler.failures = [NotPerformed("closed")]
-    with pytest.raises(NotPerformed):
+    handler.failures = [proof]
+    with pytest.raises(type(proof)):
         handler.on(machine)(MESSAGE)
-    assert "attempt_id" not in handler.aws.ledger_row("m")
+    assert "attempt_id" not in handler.aws.lease_row("m")
     assert handler.on(machine)(MESSAGE) == {"number": 1}
     assert machine.slept == []
 
@@ -90,7 +94,32 @@ def test_after_a_crash_it_is_looked_up_and_only_then_repeated(
     else:
         assert later(MESSAGE) == expected
         assert len(handler.done) == 1
-        assert handler.aws.ledger_row("m")["outcome"] == ("found" if happened else "performed")
+        assert handler.aws.lease_row("m")["outcome"] == ("found" if happened else "performed")
+
+
+def test_a_fence_holds_only_while_its_attempt_holds_the_message(aws: MotoAws) -> None:
+    """With its condition in the effect's own transaction nobody acts who was taken over."""
+    fences: list[Any] = []
+
+    def write(_message: Any, fence: Any) -> dict[str, Any]:
+        fences.append(fence)
+        aws.dynamodb.transact_write_items(TransactItems=[fence])
+        raise RuntimeError("crashed")
+
+    def on(machine: Machine) -> Any:
+        return idempotent(
+            machine.lease(aws),
+            message_id=lambda message: str(message["id"]),
+            lock_timeout=LOCK_TIMEOUT,
+            find=lambda _message: None,
+            fenced=True,
+        )(write)
+
+    for machine in (Machine(), Machine(now=86_400)):
+        with pytest.raises(RuntimeError, match="crashed"):
+            on(machine)(MESSAGE)
+    with pytest.raises(ClientError, match="ConditionalCheckFailed"):
+        aws.dynamodb.transact_write_items(TransactItems=fences[:1])
 
 
 def test_the_example_of_the_page_books_once(aws: MotoAws) -> None:

@@ -1,7 +1,6 @@
 """What a lease writes into the row.
 
-Who may act when, and what crashes, pauses and clocks change of that, tests/lab/conformance walks;
-what an operator's decision does to the row is in tests/operate/test_deciding.py.
+Who may act when, and what crashes, pauses and clocks change of that, tests/lab/conformance walks.
 """
 
 import threading
@@ -12,7 +11,7 @@ from unittest import mock
 import pytest
 from botocore.stub import Stubber
 
-from actonce_core.locking.locks import Lease, heartbeats_in_a_thread
+from actonce_core.locking.lease import Lease, heartbeats_in_a_thread
 from actonce_core.locking.processing_table import (
     Attempt,
     Completed,
@@ -21,7 +20,7 @@ from actonce_core.locking.processing_table import (
     Outcome,
     StillInProgress,
 )
-from tests.support.lock_machine import LOCK_TIMEOUT, Machine
+from tests.support.lease_machine import LOCK_TIMEOUT, Machine
 from tests.support.moto_aws import MotoAws
 
 
@@ -45,41 +44,40 @@ def test_a_message_is_held_then_free_without_a_look_then_complete_for_good(aws: 
         False,
         0,
     )
-    held = aws.ledger_row("m")
+    held = aws.lease_row("m")
     assert (held["status"], held["consumption_count"]) == ("IN_PROGRESS", "1")
     assert (held["attempt_id"], held["updated"]) == (first.attempt_id, "2026-01-31T09:30:00.000Z")
 
     lease.release_processing_lock(first)
     again = _acquired(lease)
-    assert (again.consumption_count, again.outcome_unknown, again.rounds) == (2, False, 1)
+    assert (again.consumption_count, again.outcome_unknown) == (2, False)
     assert machine.slept == []
 
     lease.mark_message_processed(again, Outcome.PERFORMED, {"slot": 1})
     much_later = Machine(now=100 * 86_400).lease(aws)
     assert _ask(much_later) == Completed(Outcome.PERFORMED, {"slot": 1})
-    assert aws.ledger_row("m")["consumption_count"] == "2"
+    assert aws.lease_row("m")["consumption_count"] == "2"
 
 
 def test_another_content_or_memory_is_told_whatever_state_the_message_is_in(
     aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as the ledger of an earlier release."""
-    ledger, late = Machine().lease(aws), Machine(now=86_400)
-    monkeypatch.setattr(ledger, "WAY", "ledger")
+    another, late = Machine().lease(aws), Machine(now=86_400)
+    monkeypatch.setattr(another, "WAY", "another")
 
     def is_refused() -> None:
         with pytest.raises(ConflictingContent) as conflict:
-            _ask(ledger, "b")
+            _ask(another, "b")
         with pytest.raises(KnownElsewhere) as other:
             _ask(late.lease(aws))
-        assert (conflict.value.fingerprint, other.value.memory) == ("a", "ledger")
+        assert (conflict.value.fingerprint, other.value.memory) == ("a", "another")
 
-    attempt = _acquired(ledger)
+    attempt = _acquired(another)
     is_refused()
-    assert aws.ledger_row("m")["attempt_id"] == attempt.attempt_id
-    ledger.release_processing_lock(attempt)
+    assert aws.lease_row("m")["attempt_id"] == attempt.attempt_id
+    another.release_processing_lock(attempt)
     is_refused()
-    ledger.mark_message_processed(_acquired(ledger), Outcome.PERFORMED, None)
+    another.mark_message_processed(_acquired(another), Outcome.PERFORMED, None)
     is_refused()
     assert late.slept == []
 
@@ -125,7 +123,7 @@ def test_a_write_that_the_sdk_repeats_is_its_own(aws: MotoAws) -> None:
         attempt = _acquired(lease)
         lease.mark_message_processed(attempt, Outcome.PERFORMED, None)
     assert (attempt.consumption_count, attempt.outcome_unknown, machine.slept) == (1, False, [])
-    assert aws.ledger_row("m")["status"] == "COMPLETE"
+    assert aws.lease_row("m")["status"] == "COMPLETE"
 
 
 @pytest.mark.parametrize("answers", [lambda: True, iter([True, False]).__next__])

@@ -3,14 +3,14 @@
                                takeover: the holder was silent for too long
                                               ┌──┐
     no row ────acquire────▶ IN_PROGRESS, held ◀──┘ ───mark processed───▶ COMPLETE
-                             ▲          │                                   │
-                          acquire    release            a dead letter is decided: try again
-                             │          ▼                                   │
-                            IN_PROGRESS, free ◀─────────────────────────────┘
+                             ▲          │
+                          acquire    release
+                             │          ▼
+                            IN_PROGRESS, free
 
-An attempt releases the message if nothing happened, or if the effect could not be looked up. Any
-other end without COMPLETE leaves the row held: the *outcome is unknown*, and the attempt that takes
-the message over looks the effect up first.
+An attempt releases the message if nothing happened. Any other end without COMPLETE leaves the row
+held: the *outcome is unknown*, and the attempt that takes the message over looks the effect up
+first.
 
 The attributes of a row, and how it is written: `processing_table`.
 """
@@ -72,11 +72,6 @@ WORKING_SHARE = 0.5
 rest is for an effect that began just before."""
 
 
-def seconds_for_a_takeover(lease_seconds: float, straggler_seconds: float) -> float:
-    """How long a consumer must live to take a message over, look it up and begin."""
-    return lease_seconds + straggler_seconds + lease_seconds * WORKING_SHARE
-
-
 StartHeartbeats = Callable[[Callable[[], bool], float], Callable[[], None]]
 """Calls a function every so many seconds until it returns false; returns a function to stop it."""
 
@@ -114,8 +109,8 @@ class Lease:
     Source: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database Blog.
 
     Invariants: while a holder does not consider itself lost, no other attempt begins, however wrong
-    the wall clocks are; only an operator's decision to try again ends `Completed`. Monotonic clocks
-    are assumed to run at the same speed.
+    the wall clocks are; `Completed` is for good. Monotonic clocks are assumed to run at the same
+    speed.
 
     Args:
         table_name: of the table that `processing_table` describes.
@@ -178,7 +173,6 @@ class Lease:
             message_id,
             bid["attempt_id"]["S"],
             consumption_count=int(row["consumption_count"]["N"]),
-            given_back=int(row["given_back"]["N"]) if "given_back" in row else 0,
             outcome_unknown="outcome_unknown" in row,
             straggler_seconds=straggler_seconds,
             lock_seconds=lock_timeout,
@@ -199,16 +193,13 @@ class Lease:
             written["effect"] = {"S": json.dumps(effect, ensure_ascii=False)}
         self._write_as_holder(attempt, written, removed=("outcome_unknown",))
 
-    def release_processing_lock(self, attempt: Attempt, *, nothing_happened: bool = True) -> None:
-        """Give the message back, so that another attempt may begin at once.
-
-        `nothing_happened`: provably; False only if an earlier attempt's outcome is unknown.
+    def release_processing_lock(self, attempt: Attempt) -> None:
+        """Give back a message with which provably nothing happened; another may begin at once.
 
         Raises:
             LockLost: the attempt no longer holds it.
         """
-        removed = ("attempt_id", "outcome_unknown") if nothing_happened else ("attempt_id",)
-        self._write_as_holder(attempt, {}, removed=removed, counted="given_back")
+        self._write_as_holder(attempt, {}, removed=("attempt_id", "outcome_unknown"))
 
     def is_lost(self, attempt: Attempt) -> bool:
         """Whether others may have taken the message over: if so, the effect must not begin."""
@@ -280,7 +271,6 @@ class Lease:
         written: Mapping[str, Any],
         *,
         removed: tuple[str, ...] = (),
-        counted: str = "",
     ) -> None:
         own = {"S": attempt.attempt_id}
         is_written, row = self._table.write(
@@ -289,7 +279,6 @@ class Lease:
             {**IN_PROGRESS_VALUE, ":held_by": own},
             {**written, **self._sign_of_life()},
             removed=removed,
-            counted=counted,
         )
         # The same, after this attempt has completed the message.
         is_ours = row.get("attempt_id") == own and written.get("status") == row.get("status")
@@ -315,7 +304,7 @@ def act_once(
     Invariant: `perform` is called only while the attempt holds the message, and after an unknown
     outcome only if `find` says that nothing happened. Whatever this raises, the attempt keeps the
     message until its time is over, or until the caller releases it, which is right only after
-    `NotPerformed` or if `find` raised.
+    `NotPerformed` or `Rejected`.
 
     Args:
         lease: that the attempt was acquired from.

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from actonce_core.locking.locks import Host, Lease
+from actonce_core.locking.lease import Host, Lease
 from tests.support.moto_aws import MotoAws
 
 BEGIN = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -29,7 +29,7 @@ class Machine:
         )
         return Lease(
             aws.dynamodb,
-            aws.ledger_table,
+            aws.lease_table,
             straggler_seconds=20,
             host=host,
             start_heartbeats=lambda _beat, _seconds: lambda: None,

@@ -1,0 +1,79 @@
+"""Sends a gift card for each order of a FIFO queue, once, without Step Functions.
+
+One message at a time, because each may have to wait for a lease and for stragglers. If this raises,
+the message comes back when its visibility timeout is over, and its group waits for it.
+"""
+
+import json
+import os
+import uuid
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from actonce_core.effect import NotPerformed, Rejected
+from actonce_core.locking.idempotent import ConflictingContent, idempotent
+from actonce_core.locking.lease import Lease
+
+LEASE_SECONDS = 12
+STRAGGLER_SECONDS = 30  # what a call has set off may act for so long after its caller's end
+
+HANDED_ON = (ConflictingContent, Rejected, ValueError, KeyError, TypeError)
+"""Another delivery would end in the same way, and hold its group up."""
+
+_dynamodb = boto3.client("dynamodb", config=Config(connect_timeout=1, read_timeout=3))
+_sqs = boto3.client("sqs")
+_CARDS = os.environ["CARDS_TABLE"]
+
+
+def find(order: dict[str, Any]) -> dict[str, Any] | None:
+    """Look up, consistently, the card that was sent for an order."""
+    answer = _dynamodb.query(
+        TableName=_CARDS,
+        KeyConditionExpression="order_id = :order",
+        ExpressionAttributeValues={":order": {"S": str(order["order_id"])}},
+        ConsistentRead=True,
+    )
+    return {"card": answer["Items"][0]["card_id"]["S"]} if answer["Items"] else None
+
+
+@idempotent(
+    Lease(_dynamodb, os.environ["LEASE_TABLE"], straggler_seconds=STRAGGLER_SECONDS),
+    message_id=lambda order: str(order["order_id"]),
+    lock_timeout=LEASE_SECONDS,
+    find=find,
+    fenced=True,
+)
+def send(order: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
+    """Send the card, in one transaction with the fence."""
+    if not isinstance(order.get("amount"), int) or order["amount"] < 1:
+        raise Rejected("amount must be a whole number, 1 or more")
+    card = f"card-{uuid.uuid4()}"
+    row = {
+        "order_id": {"S": str(order["order_id"])},
+        "card_id": {"S": card},
+        "amount": {"N": str(order["amount"])},
+    }
+    try:
+        # boto3 adds a client token, so that repeated by the SDK it is one transaction.
+        _dynamodb.transact_write_items(
+            TransactItems=[fence, {"Put": {"TableName": _CARDS, "Item": row}}]  # type: ignore[list-item]
+        )
+    except _dynamodb.exceptions.TransactionCanceledException as error:
+        raise NotPerformed("the transaction was cancelled, so nothing was written") from error
+    return {"card": card}
+
+
+def handler(event: dict[str, Any], _context: Any) -> None:
+    """Lambda's entry point."""
+    (record,) = event["Records"]
+    try:
+        send(json.loads(record["body"]))
+    except HANDED_ON:
+        _sqs.send_message(
+            QueueUrl=os.environ["DEAD_LETTERS_URL"],
+            MessageBody=record["body"],
+            MessageGroupId=record["attributes"]["MessageGroupId"],
+            MessageDeduplicationId=record["messageId"],
+        )
