@@ -1,11 +1,10 @@
 """What a person waits for at the command line: seconds of CPU, beside boto3's for the same calls.
 
-    python -m lab.bench.commands [--beside CHECKOUT]
+    python -m lab.bench.commands
 
 Each command's `--help`, and `status`, `list` and `where` on a stack with many executions and dead
 letters, which moto serves from this process. A command runs in a process of its own; its calls are
-recorded, and boto3 alone repeats them in another. Of several runs the quickest counts. `--beside`
-measures another checkout's commands in turn with this one's.
+recorded, and boto3 alone repeats them in another. Of several runs the quickest counts.
 """
 
 import io
@@ -19,7 +18,6 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import boto3
@@ -31,8 +29,8 @@ from actonce.cli.app import COMMANDS
 from actonce.stack.embedded_folder import PROJECT
 from lab.bench.machine import machine
 
-_REGION = "us-east-1"
-_ACCOUNT = "123456789012"  # moto's
+REGION = "us-east-1"
+ACCOUNT = "123456789012"  # moto's
 _STACK = "actonce"
 _ON_A_STACK = (("status",), ("list",), ("where", "m-9"))
 _COMMAND = "from actonce.cli.app import main; main()"
@@ -121,14 +119,14 @@ def make_stack(executions: int, dead_letters: int) -> None:
         "EffectTimeoutSeconds": "10",
         "StarterFunctionName": "starter",
         "StarterLogGroupName": "starter",
-        "AlarmTopicArn": f"arn:aws:sns:{_REGION}:{_ACCOUNT}:alarms",
+        "AlarmTopicArn": f"arn:aws:sns:{REGION}:{ACCOUNT}:alarms",
     }
     template = {
         "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
         "Outputs": {name: {"Value": value} for name, value in outputs.items()},
     }
     client("cloudformation").create_stack(StackName=_STACK, TemplateBody=json.dumps(template))
-    backend = get_backend("stepfunctions")[_ACCOUNT][_REGION]
+    backend = get_backend("stepfunctions")[ACCOUNT][REGION]
     names = [f"m-{number}" for number in range(executions)]
     for name in names:
         text = json.dumps({"body": "{}", "message_id": name})
@@ -140,13 +138,11 @@ def make_stack(executions: int, dead_letters: int) -> None:
 
 
 def main(
-    beside: Annotated[Path | None, typer.Option(help="Another checkout.")] = None,
     executions: Annotated[int, typer.Option(min=10)] = 5_000,
     dead_letters: Annotated[int, typer.Option(min=0)] = 500,
     runs: Annotated[int, typer.Option(min=1)] = 5,
 ) -> None:
     """Make the stack, run the commands and print."""
-    checkouts = [one.resolve() for one in (beside, PROJECT) if one is not None]
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     server = ThreadedMotoServer(port=0, verbose=False)
     server.start()
@@ -154,38 +150,36 @@ def main(
     with tempfile.TemporaryDirectory(prefix="actonce-commands-") as folder:
         aws = {
             "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_DEFAULT_REGION": _REGION,
+            "AWS_DEFAULT_REGION": REGION,
             "AWS_ACCESS_KEY_ID": "testing",
             "AWS_SECRET_ACCESS_KEY": "testing",
         }
         own = {"HOME": folder, "ACTONCE_DIR": folder, "CALLS": f"{folder}/calls"}
-        variables = {"PATH": os.environ["PATH"]} | aws | own
+        places = (PROJECT, PROJECT / "functions", PROJECT / "pipeline")
+        path = {"PYTHONPATH": os.pathsep.join(map(str, places))}
+        variables = {"PATH": os.environ["PATH"]} | path | aws | own
         os.environ |= aws
         make_stack(executions, dead_letters)
 
-        def of(checkout: Path) -> dict[str, str]:
-            places = (checkout, checkout / "functions", checkout / "pipeline")
-            return variables | {"PYTHONPATH": os.pathsep.join(map(str, places))}
-
-        def quickest(ways: Mapping[str, tuple[str, Mapping[str, str]]], *words: str) -> Any:
-            measured: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+        def quickest(codes: Mapping[str, str], *words: str) -> Any:
+            measured: dict[str, list[tuple[float, float]]] = {name: [] for name in codes}
             for _ in range(runs):
-                for name, (code, where) in ways.items():
-                    measured[name].append(measure(code, words, where))
+                for name, code in codes.items():
+                    measured[name].append(measure(code, words, variables))
             return {
                 name: {"cpu": round(min(all_)[0], 2), "s": round(min(t for _, t in all_), 2)}
                 for name, all_ in measured.items()
             }
 
-        commands = {str(one): (_COMMAND, of(one)) for one in checkouts}
+        command = {"actonce": _COMMAND}
         print(json.dumps(machine("boto3", "typer", "rich", "moto")))
         for name in COMMANDS:
             words = (*name.split(), "--help")
-            print(json.dumps({"command": " ".join(words), **quickest(commands, *words)}))
+            print(json.dumps({"command": " ".join(words), **quickest(command, *words)}))
         for words in _ON_A_STACK:
-            measure(_RECORDED, words, of(PROJECT))
-            ways = commands | {"boto3": (_REPEATED, variables)}
-            print(json.dumps({"command": " ".join(words), **quickest(ways, *words)}))
+            measure(_RECORDED, words, variables)
+            beside = command | {"boto3": _REPEATED}
+            print(json.dumps({"command": " ".join(words), **quickest(beside, *words)}))
         print(json.dumps(machine()))
     server.stop()
 

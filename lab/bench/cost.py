@@ -100,7 +100,7 @@ def count(one: StrategyUnderTest, *, duplicate: bool) -> Count:
     Raises:
         ValueError: a kind of request is unknown, or an item is larger than 1 KB.
     """
-    booking = replace(one, effect=lambda stack: AppointmentBook(stack.dynamodb, APPOINTMENTS_TABLE))
+    booking = replace(one, effect=lambda dynamodb: AppointmentBook(dynamodb, APPOINTMENTS_TABLE))
     if not duplicate:
         return _taken(booking, times=1)
     once, twice = _taken(booking, times=1), _taken(booking, times=2)

@@ -1,7 +1,5 @@
 """Seeded records of many messages, with the verdict that each deserves.
 
-    python -m lab.bench.records FOLDER [--messages N] [--days N] [--seed N]
-
 Independent of the audit: what a verdict looks like in the streams is written here once more. A
 message has about 6.5 events. Duplicates are skewed: most messages have none, a few have hundreds.
 """
@@ -15,9 +13,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 FIRST_DAY = datetime(2026, 1, 5, tzinfo=UTC)
 DAY_MS = 86_400_000
@@ -178,17 +174,3 @@ def _put(root: Path, stream: str, day: str, lines: list[str]) -> int:
 def truth_of(folder: Path) -> Path:
     """The file of the deserved verdicts, JSON Lines, beside the folder of the records."""
     return folder.with_name(f"{folder.name}-truth.jsonl")
-
-
-def main(
-    folder: Path,
-    messages: Annotated[int, typer.Option(min=15, help="A day.")] = 100_000,
-    days: Annotated[int, typer.Option(min=1)] = 1,
-    seed: int = 1,
-) -> None:
-    """Write the streams under FOLDER, and the verdicts that they deserve to FOLDER-truth.jsonl."""
-    print(f"{write(folder, messages, days, seed):,} events of {messages * days:,} messages")
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from types import SimpleNamespace
 from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from lab.conformance import dynamodb
 from lab.conformance.process import Hazard, Unsupported
 from lab.conformance.world import World
 
@@ -23,11 +21,6 @@ class Client:
     Attributes:
         calls: name and request of each call that reached the service.
     """
-
-    exceptions = SimpleNamespace(
-        ConditionalCheckFailedException=dynamodb.ConditionalCheckFailedException,
-        TransactionCanceledException=dynamodb.TransactionCanceledException,
-    )
 
     def __init__(self, world: World, service: Any) -> None:
         self._world = world

@@ -1,11 +1,10 @@
-"""Deployments while messages are in progress: another state machine, strategy, time-out, starter.
+"""Deployments while messages are in progress: another state machine, time-out, starter.
 
 The Fingerprints table is retained, as its policy says. Running consumers and executions of the old
 stack go on.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from lab.conformance.process import Process
@@ -18,39 +17,10 @@ from lab.conformance.simulated_stack import (
 
 Change = Callable[[SimulatedStack], None]
 
-STRATEGIES = ("step-functions", "lease")
-
-
-def _changes(stack: SimulatedStack) -> dict[str, Change]:
-    """What may be deployed in place of the stack's strategy, by its description in a story."""
-    others = [other for other in STRATEGIES if other != stack.way.strategy]
-    changes: dict[str, Change] = {
-        f"changes the strategy to {other}": partial(_change_strategy, name=other)
-        for other in others
-    }
-    if stack.way.strategy == STRATEGIES[0]:
-        return {"replaces the state machine": replace_state_machine} | changes
-    return changes
-
 
 def replace_state_machine(stack: SimulatedStack) -> None:
     """CloudFormation gives each state machine a new name, so an ARN never comes back."""
     stack.state_machine = "arn:another"
-
-
-def _change_strategy(stack: SimulatedStack, name: str) -> None:
-    from lab.conformance.strategies.known import way  # noqa: PLC0415 - the ways need the stack
-
-    stack.deployed = way(name)
-    stack.queue.most_receives = stack.deployed.most_receives
-
-
-def deploy_another_memory(stack: SimulatedStack, after: int) -> None:
-    """Deploy a change between any two steps later than `after` milliseconds.
-
-    The way must have a strategy.
-    """
-    deploy_in_turn(stack, after, [stack.world.pick([*_changes(stack).items()])])
 
 
 def deploy_in_turn(
@@ -120,11 +90,10 @@ def _replace_starters(stack: SimulatedStack, ways: Sequence[str]) -> None:
 
 
 def _deploy_starter(stack: SimulatedStack, name: str) -> None:
-    from lab.conformance.strategies import step_functions  # noqa: PLC0415 - as above
+    from lab.conformance.strategies import step_functions  # noqa: PLC0415 - these need the stack
 
     ways = (step_functions.STEP_FUNCTIONS, step_functions.ON_TROUBLE, step_functions.EARLIER)
-    (way,) = (one for one in ways if one.name == name)
-    stack.deployed = replace(stack.way, build=way.build, attempts_first=way.attempts_first)
+    (stack.deployed,) = (one for one in ways if one.name == name)
 
 
 def restore(stack: SimulatedStack) -> None:

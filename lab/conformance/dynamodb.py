@@ -54,11 +54,11 @@ _REFUSALS = (MockValidationException, KeyError, ValueError)
 
 
 class ConditionalCheckFailedException(ClientError):
-    """Named as botocore names it, under `client.exceptions`."""
+    """A request's condition is not met."""
 
 
 class TransactionCanceledException(ClientError):
-    """Named as botocore names it, under `client.exceptions`."""
+    """A condition in a transaction is not met."""
 
 
 class DynamoDB:

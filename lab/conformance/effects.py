@@ -11,10 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from actonce_core.effect import NotPerformed, Rejected
-from lab.conformance.dynamodb import DynamoDB
+from lab.conformance.dynamodb import TransactionCanceledException
 from lab.conformance.process import TIME_IS_OVER, Hazard, Process
 from lab.conformance.world import World
 
@@ -81,16 +79,15 @@ class CountingEffect:
 
     Attributes:
         performed: counts it.
+        write: writes what must be written in the same moment, for a message id; it may raise
+            `NotPerformed`.
         lateness: for each hazard of lateness the milliseconds after which the effect may happen.
     """
 
     world: World
     performed: EffectLog
     lateness: Lateness
-
-    def perform(self, request: dict[str, Any]) -> dict[str, Any]:
-        """See `Effect`."""
-        return self._perform(request, lambda: None)
+    write: Callable[[str], None] = lambda _: None
 
     def find(self, message_id: str) -> dict[str, Any] | None:
         """See `Effect`."""
@@ -118,9 +115,10 @@ class CountingEffect:
             return []
         return [name for name in (POISON, CLOSED, BROKEN, UNSEEN, UNTOLD) if name in body]
 
-    def _perform(  # noqa: C901, PLR0915 - all that can go wrong
-        self, request: dict[str, Any], check: Callable[[], None]
+    def perform(  # noqa: C901, PLR0915 - all that can go wrong
+        self, request: dict[str, Any]
     ) -> dict[str, Any]:
+        """See `Effect`."""
         message_id, sent = request["message_id"], json.loads(request["body"])
         body = json.dumps(sent, sort_keys=True)
         goes_wrong = self._goes_wrong(sent)
@@ -132,7 +130,7 @@ class CountingEffect:
             raise Rejected("poison")
 
         def happen() -> str:
-            check()
+            self.write(message_id)
             self.performed.effects.append((message_id, body))
             return f"effect {len(self.performed.effects)}"
 
@@ -218,23 +216,24 @@ class CountingEffect:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FencedCountingEffect(CountingEffect):
-    """A `FencedEffect`: it is a write to DynamoDB, in one transaction with the fence."""
+class FencedClient:
+    """DynamoDB for an effect whose items are written in one transaction with the lease's fence."""
 
-    dynamodb: DynamoDB
+    def __init__(self, dynamodb: Any, fence: Mapping[str, Any]) -> None:
+        self._dynamodb, self._fence = dynamodb, fence
 
-    def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
-        """See `FencedEffect`."""
+    def __getattr__(self, operation: str) -> Any:
+        return getattr(self._dynamodb, operation)
 
-        def check() -> None:
-            effect_id = str(len(self.performed.effects))
-            item = {"message_id": {"S": request["message_id"]}, "effect_id": {"S": effect_id}}
-            try:
-                self.dynamodb.transact_write_items(
-                    TransactItems=[fence, {"Put": {"TableName": EFFECTS_TABLE, "Item": item}}]
-                )
-            except ClientError as error:
-                raise NotPerformed("the fence did not hold") from error
+    def put_item(self, **request: Any) -> Any:
+        """Put an item while the fence's condition holds.
 
-        return self._perform(request, check)
+        Raises:
+            NotPerformed: it does not hold any more.
+        """
+        try:
+            return self._dynamodb.transact_write_items(
+                TransactItems=[self._fence, {"Put": request}]
+            )
+        except TransactionCanceledException as error:
+            raise NotPerformed("the fence did not hold") from error

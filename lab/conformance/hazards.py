@@ -6,25 +6,25 @@ after ten. What data cannot express is a scenario's function `set_up`.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 from lab.conformance.deployments import (
-    deploy_another_memory,
+    deploy_in_turn,
     replace_release,
+    replace_state_machine,
     restore,
     retime,
     switch,
 )
 from lab.conformance.effects import BROKEN, CLOSED, POISON, SLOW, UNSEEN, UNTOLD
-from lab.conformance.operators import decide_behind_locks
 from lab.conformance.process import Hazard
 from lab.conformance.simulated_stack import (
-    CLOSING,
     INIT,
     LEASE,
     LEASE_VISIBILITY,
     STRAGGLER_MARGIN,
+    UNSTARTED,
     VISIBILITY,
     SimulatedStack,
 )
@@ -140,26 +140,20 @@ _NOT_LOOKED_UP = ((), ("retry",), ("resolve",), ("reject",), ("retry", "resolve"
 """What is answered to dead letters; "retry " is no decision either."""
 
 
-def _close_behind_locks(stack: SimulatedStack) -> None:
-    decide_behind_locks(stack, CLOSING.get(stack.executions.answers[-1] or "", "resolved"))
+def _redrive_queue(stack: SimulatedStack) -> None:
+    """Twelve hours later a person mends the effect, and has SQS send back what it moved aside."""
+
+    def redrive() -> None:
+        for body in stack.output.bodies(UNSTARTED):
+            stack.performed.is_mended = True
+            stack.output.remove(UNSTARTED, body)
+            stack.queue.send(body, group="group", deduplication_id="2")
+
+    stack.world.at(DAY // 2, "redrive", redrive)
 
 
 def _deploy_before_the_decision(stack: SimulatedStack) -> None:
     stack.world.at(DAY // 2, "deployment", stack.deploy_function)
-
-
-def _no_clear_yes(stack: SimulatedStack) -> None:
-    # Behind a lock the consumer reads the answer, and waits as after any other.
-    is_started = stack.way.strategy == "step-functions"
-    wrong = stack.world.pick(("", POISON, CLOSED) if is_started else ("", POISON))
-    if not wrong:
-        stack.performed.down_until = 90_000
-    stack.send("a", more={wrong: True} if wrong else None)
-
-
-def _told_by_a_person(stack: SimulatedStack) -> None:
-    stack.look_nothing_up()
-    decide_behind_locks(stack, TRUTHFULLY)
 
 
 def _change_by_hand(stack: SimulatedStack) -> None:
@@ -178,8 +172,9 @@ def _group(stack: SimulatedStack) -> None:
     stack.send("b")
 
 
-def _deploy_another_memory(stack: SimulatedStack) -> None:
-    deploy_another_memory(stack, stack.world.pick((0, MINUTE)))
+def _replace_state_machine(stack: SimulatedStack) -> None:
+    changes = [("replaces the state machine", replace_state_machine)]
+    deploy_in_turn(stack, stack.world.pick((0, MINUTE)), changes)
 
 
 def _deploy_or_not(stack: SimulatedStack) -> None:
@@ -210,14 +205,13 @@ _ANY = (
 )
 
 _WITH_EXECUTIONS = frozenset({"step-functions", "on-trouble"})
-_INVOKES = _WITH_EXECUTIONS | {"lease-invoking"}
-"""What has a function of its own perform the effect."""
 _AS_IT_SHIPS = _WITH_EXECUTIONS | {"lease-fenced"}
-"""The example's effect checks the fence."""
-_ANSWERED = _WITH_EXECUTIONS | {"lease"}
-_OURS = _AS_IT_SHIPS | {"lease", "step-functions-fifo", "on-trouble-fifo", "lease-fenced-fifo"}
-"""This project's, with the effect that only counts."""
-_WITH_A_STRATEGY = _OURS | _INVOKES | {"lease-idempotent"}
+"""The lease's example checks the fence."""
+_UNFENCED = _WITH_EXECUTIONS | {"lease"}
+"""Those whose effect checks nothing."""
+_ON_EITHER_QUEUE = _WITH_EXECUTIONS | {"step-functions-fifo", "on-trouble-fifo"}
+"""The same, on a FIFO queue too."""
+_OURS = _ON_EITHER_QUEUE | {"lease", "lease-fenced", "lease-fenced-fifo", "lease-idempotent"}
 
 # fmt: off
 SCENARIOS = (
@@ -329,7 +323,8 @@ SCENARIOS = (
         "given-up", "given up",
         "The effect rejects a message, or never happens, provably or not, or can never be looked "
         "up; while it is given up a process crashes, a service fails, or a deletion is lost.",
-        Sent(wrong=_GIVEN_UP), (Hazard.CRASH, *_SERVICE, Hazard.NOT_ACKNOWLEDGED), ways=_OURS,
+        Sent(wrong=_GIVEN_UP), (Hazard.CRASH, *_SERVICE, Hazard.NOT_ACKNOWLEDGED),
+        ways=_ON_EITHER_QUEUE | {"lease-fenced"},
     ),
     Scenario(
         "tried-again", "given up and tried again",
@@ -337,7 +332,14 @@ SCENARIOS = (
         "again, at once or after 13 days; before that the answer was none, or came too late.",
         Sent(wrong=_ANSWERED_AFTER),
         where={"executions.answers": _RETRIED, "executions.answered_after": (0, 13 * DAY)},
-        set_up=partial(decide_behind_locks, outcome=None), ways=_ANSWERED,
+        ways=_WITH_EXECUTIONS,
+    ),
+    Scenario(
+        "redriven", "moved aside by SQS, and redriven",
+        "The same; what was wrong is mended, and a person has SQS send the dead-letter queue's "
+        "messages back.",
+        Sent(wrong=_ANSWERED_AFTER), set_up=_redrive_queue,
+        ways=frozenset({"lease", "lease-fenced-fifo"}),
     ),
     Scenario(
         "mended-by-deploying", "mended by a deployment, and tried again",
@@ -354,14 +356,15 @@ SCENARIOS = (
         "The same, and the operator's answer is that it is done, or is not to be done, or is "
         "none; then it is sent again.",
         Sent(wrong=_ANSWERED_AFTER, again=(DAY,)), where={"executions.answers": _CLOSED},
-        set_up=_close_behind_locks, ways=_ANSWERED,
+        ways=_WITH_EXECUTIONS,
     ),
     Scenario(
         "unclear", "an unclear answer",
-        "The effect's function answers what is neither yes nor no, whatever it has done; it may "
-        "crash after its effect.",
-        ONCE, (Hazard.UNCLEAR, Hazard.CRASH_AFTER_EFFECT), budget=2,
-        ways=_WITH_EXECUTIONS,
+        "The effect's function answers what is neither yes nor no, whatever it has done, or where "
+        "it would raise that nothing happened; it may crash after its effect.",
+        Sent(wrong=("", POISON, CLOSED)),
+        (Hazard.UNCLEAR, Hazard.NOT_PERFORMED, Hazard.CRASH_AFTER_EFFECT), budget=2,
+        where={"answers_unclearly": (False, True)}, ways=_WITH_EXECUTIONS,
     ),
     Scenario(
         "cold-start", "a slow cold start",
@@ -377,15 +380,8 @@ SCENARIOS = (
         "Somebody sets the time-out of the effect's function to 5 s or 2 minutes, past the "
         "stack; a process stands still for 10 s or 70 s, or crashes, or the effect is late.",
         ONCE, (Hazard.PAUSE, Hazard.CRASH, Hazard.EFFECT_LATE), pauses=(10_000, 70_000),
-        where={"cold_start": (0, 4_000, INIT)}, set_up=_change_by_hand, ways=_INVOKES,
-    ),
-    Scenario(
-        "no-clear-yes", "an answer that is no clear yes",
-        "Where it did not perform, the effect's function raises no error and does not answer "
-        "`performed: true`, of one message, or of all for 90 s; besides, its answer is lost, a "
-        "process crashes, or the execution is aborted.",
-        None, (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED),
-        where={"answers_unclearly": (True,)}, set_up=_no_clear_yes, ways=_INVOKES,
+        where={"cold_start": (0, 4_000, INIT)}, set_up=_change_by_hand,
+        ways=_WITH_EXECUTIONS,
     ),
     Scenario(
         "not-looked-up", "nothing looks it up",
@@ -395,7 +391,7 @@ SCENARIOS = (
         (Hazard.EFFECT_ANSWER_LOST, Hazard.EFFECT_OUTLIVES, Hazard.CRASH, Hazard.ANSWER_LOST,
          Hazard.ABORTED),
         where={"executions.answers": _NOT_LOOKED_UP}, set_up=SimulatedStack.look_nothing_up,
-        ways=_INVOKES,
+        ways=_UNFENCED,
     ),
     Scenario(
         "told-by-a-person", "nothing looks it up, and a person does",
@@ -406,7 +402,7 @@ SCENARIOS = (
         Sent(wrong=(BROKEN, UNSEEN)),
         (Hazard.DEPLOYED, Hazard.ABORTED, Hazard.EFFECT_ANSWER_LOST, Hazard.EFFECT_OUTLIVES),
         budget=2, where={"executions.answers": ((TRUTHFULLY, TRUTHFULLY),)},
-        set_up=_told_by_a_person, ways=_INVOKES,
+        set_up=SimulatedStack.look_nothing_up, ways=_WITH_EXECUTIONS,
     ),
     Scenario(
         "long-effect", "a service fails when the effect did",
@@ -414,12 +410,12 @@ SCENARIOS = (
         "refused, or its answer lost, too; delivered once, or twice at once.",
         ONCE_OR_TWICE,
         (Hazard.EFFECT_LATE, Hazard.EFFECT_ANSWER_LOST, Hazard.THROTTLED, Hazard.ANSWER_LOST),
-        budget=2, ways=_ANSWERED,
+        budget=2, ways=_UNFENCED,
     ),
     Scenario(
         "slow-look-up", "a slow look-up",
         "It takes 10 s to look the effect up; its answer was lost, or a process crashes.",
-        Sent(wrong=(SLOW,)), (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH), ways=_ANSWERED,
+        Sent(wrong=(SLOW,)), (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH), ways=_UNFENCED,
     ),
     Scenario(
         "late-takeover", "a takeover's answer comes late",
@@ -433,7 +429,7 @@ SCENARIOS = (
         "What a process asks for is done at once, and it stands still for 20 s, 40 s, 50 s or 10 "
         "minutes before it hears that.",
         ONCE_OR_TWICE, (Hazard.ANSWER_LATE,), pauses=(20_000, 40_000, 50_000, LONG_PAUSE),
-        ways=_OURS | {"lease-idempotent"},
+        ways=_OURS,
     ),
     Scenario(
         "unheard", "heartbeats are not heard",
@@ -463,21 +459,21 @@ SCENARIOS = (
         "The same for twelve hours; one more thing goes wrong, or an execution is aborted in any "
         "state, and redriven or not.",
         ONCE, (Hazard.CRASH, Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.ABORTED),
-        where={"performed.down_until": (12 * 60 * MINUTE,)}, ways=_ANSWERED,
+        where={"performed.down_until": (12 * 60 * MINUTE,)}, ways=_UNFENCED,
     ),
     Scenario(
         "find-down", "the effect cannot be looked up",
         "The effect's answer is lost, or a process crashes, and for twelve hours nothing can be "
         "looked up; the execution may be aborted meanwhile.",
         ONCE, (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED), budget=2,
-        where={"performed.blind_until": (12 * 60 * MINUTE,)}, ways=_ANSWERED,
+        where={"performed.blind_until": (12 * 60 * MINUTE,)}, ways=_UNFENCED,
     ),
     Scenario(
         "find-away", "the effect cannot be looked up for a while",
         "The effect's answer is lost, or a process crashes, and for 50 minutes nothing can be "
         "looked up.",
         ONCE, (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH),
-        where={"performed.blind_until": (50 * MINUTE,)}, ways=_ANSWERED,
+        where={"performed.blind_until": (50 * MINUTE,)}, ways=_UNFENCED,
     ),
     Scenario(
         "group-order", "order in a group",
@@ -502,11 +498,11 @@ SCENARIOS = (
         budget=2, ways=_WITH_EXECUTIONS,
     ),
     Scenario(
-        "another-memory", "state machine or strategy replaced",
-        "Between any two steps a deployment puts another state machine, or another strategy, in "
-        "the place of the one that was there; sent twice, and one process may crash.",
-        Sent(again=(0, 10 * MINUTE)), (Hazard.CRASH,), set_up=_deploy_another_memory,
-        ways=_WITH_A_STRATEGY,
+        "another-memory", "state machine replaced",
+        "Between any two steps a deployment puts another state machine in the place of the one "
+        "that was there; sent twice, and one process may crash.",
+        Sent(again=(0, 10 * MINUTE)), (Hazard.CRASH,), set_up=_replace_state_machine,
+        ways=_ON_EITHER_QUEUE,
     ),
     Scenario(
         "retimed", "a time-out changed by a deployment",
@@ -553,11 +549,11 @@ SCENARIOS = (
     ),
     Scenario(
         "any-and-memory", "replaced, and any other",
-        "Between any two steps another state machine, or another strategy, takes the place of "
-        "the one that was there, and any one of all things goes wrong besides; sent again ten "
-        "minutes later.",
+        "Between any two steps another state machine takes the place of the one that was there, "
+        "and any one of all things goes wrong besides; sent again ten minutes later.",
         Sent(again=(10 * MINUTE,)), _ANY, pauses=(70_000,),
-        where={"wall_offsets": (_EACH_ANOTHER,)}, set_up=_deploy_another_memory, ways=_AS_IT_SHIPS,
+        where={"wall_offsets": (_EACH_ANOTHER,)}, set_up=_replace_state_machine,
+        ways=_WITH_EXECUTIONS,
     ),
 )
 # fmt: on

@@ -1,4 +1,4 @@
-"""Lambda's Invoke in memory, for a starter or a consumer that calls the effect's function."""
+"""Lambda's Invoke in memory, for a starter that calls the effect's function."""
 
 import io
 import json
@@ -11,9 +11,6 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from lab.conformance.process import Hazard, Invocation, ProcessResult
 from lab.conformance.world import World
 
-LONGEST_WAIT = 20.0
-"""Seconds that the client waits for an answer; a test compares it with the one that ships."""
-
 
 @dataclass(frozen=True, slots=True)
 class LambdaClient:
@@ -24,13 +21,13 @@ class LambdaClient:
     Attributes:
         start: starts the function.
         deploy: publishes another version of it.
-        longest_wait: seconds.
+        longest_wait: seconds that it waits for an answer.
     """
 
     world: World
     start: Invocation
     deploy: Callable[[], None]
-    longest_wait: float = LONGEST_WAIT
+    longest_wait: float
 
     def invoke(self, *, FunctionName: str, Payload: str) -> dict[str, Any]:  # noqa: N803 - AWS's
         """See Invoke, API reference of AWS Lambda; `RequestResponse`."""

@@ -24,7 +24,7 @@ OURS: tuple[Column, ...] = (
     ("executions for trouble only", ("on-trouble", "on-trouble-fifo")),
     (
         "lease",
-        ("lease-fenced", "lease", "lease-invoking", "lease-idempotent", "lease-fenced-fifo"),
+        ("lease-fenced", "lease", "lease-idempotent", "lease-fenced-fifo"),
     ),
 )
 

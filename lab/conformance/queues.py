@@ -23,25 +23,17 @@ _KNOWN_IN_SEND_MESSAGE = frozenset(
 
 SENT_BASE = 1_767_600_000_000
 
-Attributes = Mapping[str, Mapping[str, Any]]
-"""Message attributes, in the form of an event: `{name: {"dataType": ..., "stringValue": ...}}`."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredMessage:
-    """A message in an output queue, its attributes as JSON; `{}` for one that SQS moved there."""
-
-    body: str
-    attributes: str = "{}"
-
 
 class OutputQueues:
-    """UnstartedQueue and DeadLetterQueue, which nothing consumes; `fifo`: the FIFO queues' URLs."""
+    """Bodies in UnstartedQueue and DeadLetterQueue, which nothing consumes.
+
+    `fifo`: the FIFO queues' URLs.
+    """
 
     def __init__(self, world: World, fifo: frozenset[str] = frozenset()) -> None:
         self._world = world
         self._fifo = fifo
-        self._kept: dict[str, list[StoredMessage]] = {}
+        self._kept: dict[str, list[str]] = {}
         self._deduplication: dict[tuple[str, str], int] = {}
 
     def state(self) -> Hashable:
@@ -53,16 +45,15 @@ class OutputQueues:
 
     def bodies(self, queue_url: str) -> list[str]:
         """The bodies of a queue's messages."""
-        return [kept.body for kept in self._kept.get(queue_url, [])]
+        return list(self._kept.get(queue_url, []))
 
     def keep(self, queue_url: str, body: str) -> None:
         """Take a message that SQS moves here."""
-        self._kept.setdefault(queue_url, []).append(StoredMessage(body))
+        self._kept.setdefault(queue_url, []).append(body)
 
     def remove(self, queue_url: str, body: str) -> None:
         """Delete a message, as an operator does once it is dealt with."""
-        kept = self._kept[queue_url]
-        kept.remove(next(one for one in kept if one.body == body))
+        self._kept[queue_url].remove(body)
 
     def send_message(self, **request: Any) -> dict[str, Any]:
         """See SendMessage, API reference."""
@@ -71,7 +62,6 @@ class OutputQueues:
             raise Unsupported(f"SendMessage: {sorted(unknown)}")
         if ("MessageGroupId" in request) != (request["QueueUrl"] in self._fifo):
             raise Unsupported("SendMessage: a group on a standard queue, or none on a FIFO queue")
-        attributes = request.get("MessageAttributes") or {}
         kept = self._kept.setdefault(request["QueueUrl"], [])
         deduplication_id = request.get("MessageDeduplicationId")
         if deduplication_id is not None:
@@ -80,7 +70,7 @@ class OutputQueues:
             if first is not None and self._world.now - first < DEDUPLICATION_MILLISECONDS:
                 return {"MessageId": "known already"}
             self._deduplication[key] = self._world.now
-        kept.append(StoredMessage(request["MessageBody"], json.dumps(attributes, sort_keys=True)))
+        kept.append(request["MessageBody"])
         return {"MessageId": f"kept-{len(kept)}"}
 
 
@@ -90,7 +80,6 @@ class _Queued:
     body: str
     sent_at: int
     attributes: Mapping[str, str]
-    message_attributes: Attributes
     receives: int = 0
     receive_round: int = 0
     deliveries_at_once: int = 1
@@ -132,7 +121,7 @@ class RequestsQueue:
             self._sent,
         )
 
-    def send(  # noqa: PLR0913 - all but the first two have names
+    def send(
         self,
         body: Any,
         *,
@@ -140,7 +129,6 @@ class RequestsQueue:
         deduplication_id: str = "",
         deliveries_at_once: int = 1,
         again_after: int | None = None,
-        message_attributes: Attributes | None = None,
     ) -> None:
         """Send a message.
 
@@ -148,7 +136,6 @@ class RequestsQueue:
             body: JSON, or text as it is.
             group: on a FIFO queue.
             deduplication_id: on a FIFO queue.
-            message_attributes: the producer's.
             deliveries_at_once: a standard queue may deliver a message several times.
             again_after: milliseconds after which a standard queue delivers it once more, in any
                 case.
@@ -173,7 +160,6 @@ class RequestsQueue:
             text,
             self.world.now,
             attributes,
-            message_attributes or {},
             deliveries_at_once=deliveries_at_once,
         )
         self._messages[message.number] = message
@@ -243,9 +229,6 @@ class RequestsQueue:
 
     @staticmethod
     def _record(message: _Queued) -> Record:
-        # An event written by hand may lack `messageAttributes`.
-        attributes_sent = message.message_attributes
-        attributes = {"messageAttributes": attributes_sent} if attributes_sent else {}
         return {
             "messageId": f"sqs-{message.number}",
             "receiptHandle": f"{message.number}-{message.receive_round}-{message.receives}",
@@ -255,7 +238,6 @@ class RequestsQueue:
                 "SentTimestamp": str(SENT_BASE + message.sent_at),
                 **message.attributes,
             },
-            **attributes,
             "eventSource": "aws:sqs",
             "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:requests",
             "awsRegion": "us-east-1",

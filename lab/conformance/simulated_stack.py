@@ -12,10 +12,9 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.stack.stack_files import sources
-from actonce_core.backoff import EFFECT_BACKOFF_GROWTH, START_BACKOFF_GROWTH, redelivery_delay
+from actonce_core.backoff import redelivery_delay
 from actonce_core.delivery import Delivery
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer
-from actonce_core.invoked_effect import InvokedEffect
 from lab.conformance import machine
 from lab.conformance.clients import Client
 from lab.conformance.dynamodb import DynamoDB
@@ -23,10 +22,10 @@ from lab.conformance.effects import (
     EFFECTS_TABLE,
     CountingEffect,
     EffectLog,
-    FencedCountingEffect,
+    FencedClient,
     Lateness,
 )
-from lab.conformance.lambda_client import LONGEST_WAIT, LambdaClient
+from lab.conformance.lambda_client import LambdaClient
 from lab.conformance.process import Hazard, Process, ProcessResult
 from lab.conformance.queues import OutputQueues, Record, RequestsQueue
 from lab.conformance.stepfunctions import STATE_MACHINE, InvariantViolation, StepFunctions
@@ -35,7 +34,10 @@ from lab.conformance.world import World
 Handler = Callable[[Record], object]
 """Handles a delivery: it is acknowledged if this returns, and comes back if it raises."""
 
-_MISTAKES = (TypeError, NameError, AttributeError, KeyError, AssertionError)
+_MISTAKES = (
+    *(TypeError, NameError, AttributeError, KeyError, AssertionError),
+    InvariantViolation,
+)
 """No service fails like this: the code under test is wrong, or the suite is."""
 
 CLOSING = {"resolve": "resolved", "reject": "rejected"}
@@ -55,9 +57,6 @@ VISIBILITY = 210_000
 # A lease's, so that a takeover has the time to wait for the margin.
 LEASE_CONSUMER_TIMEOUT = 60_000
 LEASE_VISIBILITY = 390_000
-# A lease's whose effect is another function, with a time-out of its own.
-INVOKING_LEASE_CONSUMER_TIMEOUT = 120_000
-INVOKING_LEASE_VISIBILITY = 750_000
 BESIDE_AN_ATTEMPT = 15_000
 """How much longer than the effect's function a starter lives that calls it."""
 MOST_RECEIVES = 1000
@@ -73,7 +72,7 @@ NAMES_REMEMBERED = 25 * 24 * 3_600_000
 
 APPOINTMENTS_TABLE = "appointments"
 MEMORY_TABLE = "fingerprints"
-"""The table that all of this project's strategies share."""
+"""What this project's ways remember messages in."""
 
 TABLES = {
     "fingerprints": ("message_id",),
@@ -145,14 +144,13 @@ class StrategyUnderTest:
         ends_at: milliseconds until Lambda ends an invocation; None on a host, where nothing does.
         is_fifo: its queue is a FIFO queue.
         is_content_based: the FIFO queue deduplicates by the body, not by the message id.
-        is_fenced: its effect checks the fence.
-        effect: makes an effect, in place of the one that only counts.
-        invokes: its consumer invokes a team's own function, which performs the effect.
+        effect: makes an effect on a client of DynamoDB, in place of the one that only counts.
         installed: patches the clocks and ids of a library while its context is open.
         most_receives: `maxReceiveCount` of its queue.
         visibility: its queue's visibility timeout, in milliseconds.
         is_ours: it is this project's, not a rival.
-        strategy: the value of the stack's parameter; empty for a rival.
+        backoff_growth: of the waits of a delivery that failed, see `redelivery_delay`; None: it
+            comes back when its visibility timeout is over.
         attempts_first: its starter calls the effect's function itself.
         lateness: milliseconds until an effect happens whose caller is gone, as the way tolerates.
         lateness_awaited: the same while the caller waits; (): as `lateness`.
@@ -166,14 +164,12 @@ class StrategyUnderTest:
     ends_at: int | None = CONSUMER_TIMEOUT
     is_fifo: bool = False
     is_content_based: bool = False
-    is_fenced: bool = False
-    effect: "Callable[[SimulatedStack], Effect] | None" = None
-    invokes: bool = False
+    effect: Callable[[Any], Effect] | None = None
     installed: Callable[["World"], AbstractContextManager[Any]] = lambda _: nullcontext()
     most_receives: int = MOST_RECEIVES_ELSEWHERE
     visibility: int = VISIBILITY
     is_ours: bool = False
-    strategy: str = ""
+    backoff_growth: float | None = None
     attempts_first: bool = False
     lateness: tuple[int, ...] = (2_000, CONSUMER_TIMEOUT + 5_000)
     lateness_awaited: tuple[int, ...] = ()
@@ -214,7 +210,7 @@ class SimulatedStack:
         cold_start: milliseconds that the next invocation of the effect's function takes to begin.
         answers_unclearly: if it performs nothing, the effect's function answers without a clear yes
             instead of raising an error.
-        has_find_function: whether a function is named to look the effect up.
+        has_find_function: whether the effect can be looked up at all.
         unheard_until: milliseconds of the world until which all heartbeats of a lease are lost.
     """
 
@@ -280,26 +276,25 @@ class SimulatedStack:
             for item in appointments
         ]
 
-    @property
-    def acts(self) -> Effect:
-        """What the running consumer calls: the effect itself, or a function that performs it."""
-        if not self.way.invokes:
-            return self.effect
-        lambda_ = self.lambda_client(LONGEST_WAIT)
-        return InvokedEffect(lambda_, _FIRST, _FIRST if self.has_find_function else "")
-
     def lambda_client(self, longest_wait: float) -> Any:
-        """The running process's client of Lambda; see `LambdaClient`."""
+        """A starter's client of Lambda; see `LambdaClient`."""
         return LambdaClient(self.world, self._invoke, self.deploy_function, longest_wait)
 
-    @property
-    def effect(self) -> Effect:
-        """The effect, for the running process."""
+    def effect(self, fence: Mapping[str, Any] | None = None) -> Effect:
+        """The effect, for the running process; with a lease's fence, which it checks."""
         if self.way.effect is not None:
-            return self.way.effect(self)
-        if self.way.is_fenced:
-            return FencedCountingEffect(self.world, self.performed, self.lateness, self.tables)
-        return CountingEffect(self.world, self.performed, self.lateness)
+            return self.way.effect(FencedClient(self.dynamodb, fence) if fence else self.dynamodb)
+        if fence is None:
+            return CountingEffect(self.world, self.performed, self.lateness)
+        # The table itself: the write is a part of the effect's step.
+        tables = FencedClient(self.tables, fence)
+
+        def write(message_id: str) -> None:
+            effect_id = str(len(self.performed.effects))
+            item = {"message_id": {"S": message_id}, "effect_id": {"S": effect_id}}
+            tables.put_item(TableName=EFFECTS_TABLE, Item=item)
+
+        return CountingEffect(self.world, self.performed, self.lateness, write)
 
     def send(  # noqa: PLR0913 - all but the first two have names
         self,
@@ -372,7 +367,7 @@ class SimulatedStack:
         self._function.timeouts[FUNCTION] = timeout
 
     def look_nothing_up(self) -> None:
-        """Name no function to look the effect up."""
+        """Name no function to look the effect up, and give `@idempotent` no `find`."""
         self.has_find_function = False
         self.executions.definition = _blind_machine()
 
@@ -440,10 +435,9 @@ class SimulatedStack:
         deadline = self.world.process.deadline
         return 0 if deadline is None else deadline - self.world.now
 
-    def _show_again(self, record: Record) -> None:
+    def _show_again(self, record: Record, growth: float) -> None:
         """As `Batch` does with a delivery that failed."""
         delivery = Delivery.from_record(record)
-        growth = EFFECT_BACKOFF_GROWTH if self.deployed.strategy else START_BACKOFF_GROWTH
         entry = {
             "Id": "0",
             "ReceiptHandle": delivery.receipt_handle,
@@ -464,8 +458,8 @@ class SimulatedStack:
             try:
                 way.build(self)(record)
             except Exception as error:
-                if way.is_ours and not isinstance(error, _MISTAKES):
-                    self._show_again(record)
+                if way.backoff_growth and not isinstance(error, _MISTAKES):
+                    self._show_again(record, way.backoff_growth)
                 raise
 
             otherwise = {Hazard.NOT_ACKNOWLEDGED: lambda: None}
@@ -484,7 +478,7 @@ class SimulatedStack:
     def _invoke(
         self, function: str, name: str, payload: Any, on_end: Callable[[ProcessResult], None]
     ) -> None:
-        effect = self.effect
+        effect = self.effect()
         cold_start, self.cold_start = self.cold_start, 0
         before = min(cold_start, INIT)
         deadline = self.world.now + before + self._function.timeouts[function]

@@ -82,8 +82,7 @@ def final_state(stack: SimulatedStack) -> FinalState:
     """The stack's state after a run."""
     messages: list[Any] = [json.loads(text) for text in stack.executions.inputs_waiting()]
     waiting = {one_form(body) for body in stack.output.bodies(UNSTARTED)}
-    letters = map(json.loads, stack.output.bodies(DEAD_LETTERS))
-    messages += [letter["message"] for letter in letters if letter["message"] is not None]
+    messages += [json.loads(text)["message"] for text in stack.output.bodies(DEAD_LETTERS)]
     waiting |= {one_form(message["body"]) for message in messages}
     return FinalState(stack.sent, stack.effects, waiting, stack.performed.closed)
 

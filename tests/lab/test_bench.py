@@ -20,8 +20,8 @@ from actonce.embedded.injected.failing_services import FAILED_CALLS, answered, f
 from actonce.stack.embedded_folder import Paths
 from lab.bench.soak import FAILURES, Trouble, report
 
-RECORDS = Records([], {"m": "SUCCEEDED"}, set(), {"m": 1}, {}, set(), set())
-GOOD = judge([SentMessage("s", "m", "m")], RECORDS, 1.0, ordered=False)
+RECORDS = Records([], {"m": "SUCCEEDED"}, set(), {"m": 1}, set(), set())
+GOOD = judge([SentMessage("s", "m", "m")], RECORDS, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,7 @@
 from dataclasses import replace
 
 from lab.conformance.simulated_stack import StrategyUnderTest
-from lab.conformance.strategies.locks import (
-    DECORATED,
-    LEASE_FENCED,
-    LEASE_INVOKING,
-    LEASE_WAY,
-    LEDGER,
-)
+from lab.conformance.strategies.lease import LEASE_FENCED, LEASE_ON_A_HOST, LEASE_WAY, LEDGER
 from lab.conformance.strategies.plain import FIFO_ALONE, NONE
 from lab.conformance.strategies.powertools import POWERTOOLS, POWERTOOLS_BEST
 from lab.conformance.strategies.step_functions import ON_TROUBLE, STEP_FUNCTIONS
@@ -38,8 +32,7 @@ WAYS = (
     _on_fifo(ON_TROUBLE),
     LEASE_WAY,
     LEASE_FENCED,
-    LEASE_INVOKING,
-    DECORATED,
+    LEASE_ON_A_HOST,
     _on_fifo(LEASE_FENCED),
 )
 

@@ -13,7 +13,7 @@ def _request(record: Record) -> dict[str, Any]:
 
 
 def _no_deduplication(stack: SimulatedStack) -> Handler:
-    return lambda record: stack.effect.perform(_request(record))
+    return lambda record: stack.effect().perform(_request(record))
 
 
 NONE = StrategyUnderTest("none", "no deduplication", _no_deduplication)

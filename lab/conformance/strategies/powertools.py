@@ -50,7 +50,9 @@ def _build(
 
         def act(record: Record) -> dict[str, Any]:
             body = json.loads(record["body"])
-            return stack.effect.perform({"message_id": body["message_id"], "body": record["body"]})
+            return stack.effect().perform(
+                {"message_id": body["message_id"], "body": record["body"]}
+            )
 
         act_idempotently = idempotency.idempotent_function(
             act,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from actonce_core.backoff import EFFECT_BACKOFF_GROWTH, START_BACKOFF_GROWTH
 from actonce_core.delivery import Delivery
 from actonce_core.first_attempt import FirstAttempt, Item
 from actonce_core.invoked_effect import InvokedEffect, client_config
@@ -74,7 +75,7 @@ STEP_FUNCTIONS = StrategyUnderTest(
     "ActOnce: Step Functions",
     _starter,
     is_ours=True,
-    strategy="step-functions",
+    backoff_growth=START_BACKOFF_GROWTH,
     most_receives=MOST_RECEIVES,
     lateness=(2_000, EFFECT_TIMEOUT + 5_000, EFFECT_TIMEOUT + STRAGGLER_MARGIN - 1_000),
 )
@@ -86,6 +87,7 @@ ON_TROUBLE = replace(
     name="on-trouble",
     title="ActOnce: an execution for trouble only",
     build=partial(_starter, attempts_first=True),
+    backoff_growth=EFFECT_BACKOFF_GROWTH,
     attempts_first=True,
     cannot={"restored": "the row is the only memory of a message that has no execution"},
     left_out={"not-looked-up": _NEEDS_FIND, "told-by-a-person": _NEEDS_FIND},

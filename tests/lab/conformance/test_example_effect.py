@@ -13,7 +13,7 @@ from appointments import AppointmentBook
 from lab.conformance.clocks import virtual_datetime
 from lab.conformance.hazards import scenario
 from lab.conformance.simulated_stack import APPOINTMENTS_TABLE, StrategyUnderTest
-from lab.conformance.strategies.locks import LEASE_WAY
+from lab.conformance.strategies.lease import LEASE_FENCED, LEASE_WAY
 from lab.conformance.strategies.plain import NONE
 from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
@@ -24,7 +24,7 @@ from lab.conformance.world import World
 HAZARDS = (
     *("twice-at-once", "again-later", "resend-5-minutes", "resend-later", "resend-91-days"),
     *("short-history", "crash", "zombie", "clock-behind", "conflict", "services-fail"),
-    *("group-order", "another-memory"),
+    "group-order",
 )
 
 
@@ -39,14 +39,14 @@ def _worst(way: StrategyUnderTest, hazard: str) -> Kind:
 
     booking = replace(
         way,
-        effect=lambda stack: AppointmentBook(stack.dynamodb, APPOINTMENTS_TABLE),
+        effect=lambda dynamodb: AppointmentBook(dynamodb, APPOINTMENTS_TABLE),
         installed=installed,
     )
     return run_trial(booking, scenario(hazard)).worst.kind
 
 
 @pytest.mark.table
-@pytest.mark.parametrize("way", [STEP_FUNCTIONS, LEASE_WAY], ids=lambda way: way.name)
+@pytest.mark.parametrize("way", [STEP_FUNCTIONS, LEASE_FENCED], ids=lambda way: way.name)
 def test_it_is_booked_once_whatever_goes_wrong(way: StrategyUnderTest) -> None:
     for hazard in HAZARDS:
         assert _worst(way, hazard) in (Kind.SURVIVED, Kind.PARKED), hazard
@@ -58,11 +58,5 @@ def test_it_is_booked_once_though_a_process_dies_and_twice_without_a_way() -> No
 
 
 @pytest.mark.long
-def test_a_book_that_does_not_check_the_fence_lets_a_zombie_book(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(
-        AppointmentBook, "perform_fenced", lambda self, request, _: self.perform(request)
-    )
-
+def test_a_book_that_does_not_check_the_fence_lets_a_zombie_book() -> None:
     assert _worst(LEASE_WAY, "zombie") == Kind.TWICE

@@ -11,7 +11,7 @@ from lab.conformance.explorer import walk
 from lab.conformance.hazards import scenario
 from lab.conformance.process import Hazard, Process
 from lab.conformance.simulated_stack import SimulatedStack, StrategyUnderTest, process_message
-from lab.conformance.strategies.locks import LEASE_WAY
+from lab.conformance.strategies.lease import LEASE_WAY
 from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import final_state, judge

@@ -108,13 +108,11 @@ def test_only_what_a_person_must_decide_is_kept_for_a_person() -> None:
         "closed",
         "unclear",  # and nothing could be looked up, either
         "not-looked-up",  # likewise: no function is named for it
-        "no-clear-yes",  # that it never will perform
         "resend-91-days",
         "short-history",
         "deployed-between",  # two rounds, as what is deployed allows, each with a crash
         "provider-gone",  # for longer than the retries
         "find-down",  # likewise
-        "unheard",  # three attempts of which nobody knows
         "aborted-redriven",  # or nobody redrives it
         "mended-by-deploying",  # likewise
         "told-by-a-person",  # likewise

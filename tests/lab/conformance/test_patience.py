@@ -7,7 +7,7 @@ from lab.conformance.strategies.known import way
 from lab.conformance.trial import run_trial
 
 
-@pytest.mark.parametrize("name", ["step-functions", "lease-fenced-fifo"])
+@pytest.mark.parametrize("name", ["step-functions", "lease-idempotent"])
 @pytest.mark.parametrize(("outage", "back_off"), [(90, 120), (3000, 690)])
 def test_it_is_acted_on_within_two_back_offs_of_the_outage(
     name: str, outage: int, back_off: int

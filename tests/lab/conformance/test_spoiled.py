@@ -12,9 +12,8 @@ import pytest
 
 from actonce_core import first_attempt, start
 from actonce_core.first_attempt import FirstAttempt
-from actonce_core.locking import consumer, idempotent
-from actonce_core.locking.consumer import Consumer
-from actonce_core.locking.locks import Lease
+from actonce_core.locking import idempotent
+from actonce_core.locking.lease import Lease
 from actonce_core.locking.processing_table import ProcessingTable
 from actonce_core.start import Starter
 from lab.conformance import simulated_stack, trial
@@ -28,13 +27,8 @@ from lab.conformance.simulated_stack import (
     process_message,
 )
 from lab.conformance.stepfunctions import InvariantViolation
-from lab.conformance.strategies import locks
-from lab.conformance.strategies.locks import (
-    DECORATED,
-    LEASE_FENCED,
-    LEASE_INVOKING,
-    LEASE_WAY,
-)
+from lab.conformance.strategies import lease
+from lab.conformance.strategies.lease import LEASE_FENCED, LEASE_ON_A_HOST, LEASE_WAY
 from lab.conformance.strategies.step_functions import ON_TROUBLE, STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import FinalState, Kind, Verdict, judge
@@ -138,7 +132,7 @@ def test_a_state_machine_that_does_not_perform_on_a_persons_word_is_found_out(
         _worst(STEP_FUNCTIONS, "told-by-a-person")
 
 
-# ------------------------------------------------------------------ the starter and the locks
+# ------------------------------------------------------------------ the starter and the lease
 
 
 def _spoil(monkeypatch: pytest.MonkeyPatch, function: str, line: str, instead: str) -> None:
@@ -157,21 +151,15 @@ _OWNERS: dict[str, Any] = {
     "function": simulated_stack,
     "start": start,
     "FirstAttempt": FirstAttempt,
-    "consumer": consumer,
-    "idempotent": idempotent,
+    "act_once": idempotent,
+    "idempotent": lease,
     "Starter": Starter,
     "Stack": SimulatedStack,
-    "Consumer": Consumer,
     "Table": ProcessingTable,
     "Lease": Lease,
 }
 
-_LETTER = "self.dead_letters.post(letter)"
-_COMPLETE = "self.lease.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)"
 _START = "return self._start(message, first_seen_now=False, attempted=version_in(known))"
-_ONLY_PROOF = """(NotPerformed, _CannotFind) as error:
-        nothing_happened = isinstance(error, NotPerformed)"""
-_LOOK = 'found: JsonObject | None = answer(self.effect, event)["effect"]'
 _HELD = 'raise StillInProgress(f"message {message_id} is held by another attempt")'
 _END = '_end_process(left, message["message_id"], error)'
 _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_until` stays as it is"
@@ -194,20 +182,23 @@ _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_unt
          STEP_FUNCTIONS, "short-history", TWICE),
         pytest.param("start.refusal_of", "known_memory != memory", "False",
                      STEP_FUNCTIONS, "another-memory", TWICE, marks=pytest.mark.long),
-        ("Consumer._find", _LOOK, "found = None", LEASE_FENCED, "crash-after-effect", TWICE),
-        pytest.param("Consumer._act", f"{_LETTER}\n    {_COMPLETE}", f"{_COMPLETE}\n    {_LETTER}",
-                     LEASE_FENCED, "given-up", LOST, marks=pytest.mark.long),
-        # Whatever happened, the message is released as if nothing had.
-        ("Consumer._act", _ONLY_PROOF, "Exception as error:\n        nothing_happened = True",
+        ("act_once.act_once", "effect = find()", "pass",
+         LEASE_FENCED, "crash-after-effect", TWICE),
+        ("Lease._completed", 'row["fingerprint"]["S"] != fingerprint', "False",
+         LEASE_FENCED, "conflict", LOST),
+        # Whatever happened, the message is released as if nothing had; then acknowledged.
+        ("idempotent.idempotent", "except (NotPerformed, Rejected):", "except Exception:",
          LEASE_FENCED, "effect-unheard", TWICE),
-        # It asks for a decision that nobody needs to make.
-        ("Consumer._perform", "attempt.rounds >", "attempt.consumption_count >",
-         LEASE_FENCED, "provider-down", PARKED),
-        ("Consumer._perform", "attempt.rounds >", "attempt.consumption_count >",
-         LEASE_FENCED, "find-away", PARKED),
+        ("idempotent.idempotent", "                raise\n", "                return {'a': 1}\n",
+         LEASE_FENCED, "redriven", LOST),
+        # It is not looked up; or its heart does not beat meanwhile.
+        ("idempotent.idempotent", "None if find is None else functools.partial(find, message)",
+         "None", LEASE_FENCED, "crash", PARKED),
+        ("act_once.act_once", "with lease.at_work(attempt):", "if True:",
+         LEASE_WAY, "slow-look-up", PARKED),
         # A takeover that does not wait for the lease, or the margin; or ignores the version.
         ("Lease._outwait", "> 0", "> 1e9", LEASE_WAY, "effect-late", TWICE),
-        ("consumer.act_once", "if attempt.straggler_seconds:", "if False:",
+        ("act_once.act_once", "if attempt.straggler_seconds:", "if False:",
          LEASE_WAY, "margin", TWICE),
         ("Lease.acquire_processing_lock", "IS_AS_SEEN, ", '"#status = :in_progress", ',
          LEASE_WAY, "effect-late", TWICE),
@@ -215,15 +206,14 @@ _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_unt
         ("Table.fence", "IS_HELD", '"attribute_exists(message_id)"', LEASE_FENCED, "zombie", TWICE),
         # What the effect has left running goes on in the sandbox in which it is looked up.
         ("function.answer", _END, "pass", STEP_FUNCTIONS, "frozen", TWICE),
-        ("function.answer", _END, "pass", LEASE_INVOKING, "frozen", TWICE),
         # Needed where nothing ends an attempt before the next may begin, and nothing fences it.
-        ("idempotent.act_once", "if lease.is_lost(attempt):", "if False:",
-         DECORATED, "late-answer", TWICE),
-        ("consumer.act_once", "if lease.is_lost(attempt):", "if False:",
+        ("act_once.act_once", "if lease.is_lost(attempt):", "if False:",
+         LEASE_ON_A_HOST, "late-answer", TWICE),
+        ("act_once.act_once", "if lease.is_lost(attempt):", "if False:",
          LEASE_WAY, "late-answer", TWICE),
     ],
 )  # fmt: skip
-def test_a_spoiled_starter_or_lock_is_found_out(
+def test_a_spoiled_starter_or_lease_is_found_out(
     function: str,
     line: str,
     instead: str,
@@ -240,30 +230,12 @@ def test_a_spoiled_starter_or_lock_is_found_out(
 def test_a_delivery_that_is_acknowledged_while_another_attempt_holds_its_message_loses_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    done = "return Completed(Outcome.PERFORMED, None)"
+    done = 'return Completed(Outcome.PERFORMED, {"slot": 1})'
     _spoil(monkeypatch, "Lease.acquire_processing_lock", _HELD, done)
     # The first dies, and the second, which the third sees at work.
     dying = Scenario("", "", "", Sent(at_once=(3,)), (Hazard.CRASH_BEFORE_EFFECT,), budget=2)
 
     assert _is_noticed(LEASE_FENCED, dying, LOST, monkeypatch)
-
-
-def test_a_message_that_is_given_back_and_not_counted_is_left_to_the_queue(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _spoil(monkeypatch, "Lease.release_processing_lock", ', counted="given_back"', "")
-
-    with pytest.raises(InvariantViolation, match="nobody was asked within twelve hours"):
-        _worst(LEASE_WAY, "closed")
-
-
-def test_a_lock_with_a_table_of_its_own_knows_no_execution(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(simulated_stack.TABLES, "another", ("message_id",))
-    monkeypatch.setattr(locks, "MEMORY_TABLE", "another")
-
-    assert _worst(LEASE_FENCED, "another-memory") == TWICE
 
 
 # ------------------------------------------------------------------ first attempts
