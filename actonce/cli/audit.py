@@ -1,7 +1,6 @@
 """`actonce audit`: what happened to each message, by the records that each part wrote."""
 
 import importlib
-from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,7 +10,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.cli.options import Json, aws_options
 from actonce.records import audit_package
-from actonce.records.audit_listing import COUNTED, NUMBERS, message_ids
 from actonce.records.audit_summary import read_summary
 from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_aws, find_stack
@@ -21,9 +19,8 @@ from actonce.terminal.days import span_named
 from actonce.terminal.errors import Failed, UsageError
 from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce.terminal.visible import give_up_output
-from actonce.terminal.words import pluralize
 from actonce_pipeline.audit.reading.effects import Attributes
-from actonce_pipeline.audit.request import Request, attributes, parse_time
+from actonce_pipeline.audit.request import Request, attributes
 from actonce_pipeline.errors import CannotAudit
 
 _PAGE = "report.html"
@@ -50,14 +47,6 @@ def audit(
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where the results go  [RECORDS/audit]")
     ] = None,
-    as_of: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Judge by the records before this moment  [by all; silence is measured against "
-            "when the newest file was written]",
-        ),
-    ] = None,
     effects_by: Annotated[
         Literal["effects", "executions"],
         typer.Option(
@@ -81,15 +70,6 @@ def audit(
             "for the right ones.",
         ),
     ] = False,
-    list_: Annotated[
-        str | None,
-        typer.Option(
-            "--list",
-            metavar="NUMBER",
-            help="Audit nothing: print the ids behind a number of the last audit, one a line: "
-            f"{', '.join(NUMBERS)}.",
-        ),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Say of each message: acted on once, again, or lost.
@@ -116,13 +96,8 @@ def audit(
         actonce audit records/ --effects-by executions
 
         actonce audit records/ --from-raw
-
-        actonce audit records/ --list awaiting_decision
     """
     span = span_named(day, since, until, ahead=True)
-    if list_ is not None:
-        _list(list_, out or f"{records.rstrip('/')}/audit", span, json=json)
-        return
     # Spark takes a second to import, and no other command needs it.
     job = importlib.import_module("actonce_pipeline.audit.job")
     storage = importlib.import_module("actonce_pipeline.audit.reading.storage")
@@ -132,7 +107,6 @@ def audit(
             records,
             out or "",
             span,
-            as_of=None if as_of is None else parse_time(as_of),
             by_executions=effects_by == "executions",
             effects=attributes(effects) if effects else _attributes_of_stack(records),
             from_raw=from_raw,
@@ -176,20 +150,6 @@ def _attributes_of_stack(records: str) -> Attributes | None:
         return found if found.time else None
     except (Failed, UsageError, BotoCoreError, ClientError):
         return None  # the audit names what it could not read
-
-
-def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bool) -> None:
-    last = read_summary(results)
-    if "verdicts" not in last:
-        raise Failed(f"The last audit in {results} has judged nothing: {last.get('sentence')}")
-    ids = message_ids(results, number, span)
-    if json:
-        console.print_json({"number": number, "message_ids": ids})
-        return
-    for one in ids:
-        console.out.print(one)
-    messages = pluralize(len(ids), "message", "messages")
-    console.say(f"{messages}: {COUNTED.get(number, number.replace('_', ' '))}")
 
 
 def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:

@@ -1,9 +1,9 @@
 """Collects the streams of some days through AWS's ordinary APIs, for the audit.
 
 Each comes from where its part of the stack recorded it: deliveries from the starter's log,
-executions and dead letters from the executions' histories, rows from the table of a lease, effects
-from the table that the stack names or a team's file. `sent` is not collected: `actonce send
---record` writes it where the audit reads it. Collecting consumes and changes nothing.
+executions and dead letters from the executions' histories, effects from the table that the stack
+names. `sent` is not collected: `actonce send --record` writes it where the audit reads it.
+Collecting consumes and changes nothing.
 
 A reader yields a stream's records, and `_keep` puts each, with the stack that it is of, into the
 file of its day.
@@ -11,7 +11,7 @@ file of its day.
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -26,11 +26,11 @@ from actonce.stack.clients import Stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, UsageError
 from actonce_core.histories.day_file import FILE_NAME
-from actonce_core.histories.reading import ExecutionSummary, executions_between, read_histories
+from actonce_core.histories.reading import executions_between, read_histories
 from actonce_core.histories.records import records
 from actonce_core.records import timestamp
 
-STREAMS = ("deliveries", "executions", "rows", "effects", "dead_letters")
+STREAMS = ("deliveries", "executions", "effects", "dead_letters")
 """In the order in which they are collected, but that executions and dead letters are one: of a
 message on its way the earlier records are read first, so that none seems to come from nowhere."""
 
@@ -51,7 +51,7 @@ class CollectRequest:
     Attributes:
         days: UTC days.
         root: the folder of the streams.
-        streams: names out of `STREAMS`; a stack without a lease has no rows.
+        streams: names out of `STREAMS`.
     """
 
     days: Sequence[date]
@@ -135,8 +135,7 @@ class _Run:
     result: CollectResult = field(init=False)
 
     def __post_init__(self) -> None:
-        has = STREAMS if self.stack.ledger_table else [one for one in STREAMS if one != "rows"]
-        streams = [stream for stream in has if stream in self.request.streams]
+        streams = [stream for stream in STREAMS if stream in self.request.streams]
         self.result = CollectResult(
             {day: dict.fromkeys(streams) for day in sorted(self.request.days)}
         )
@@ -165,7 +164,6 @@ class _Run:
         for read, *streams in (
             (self._deliveries, "deliveries"),
             (self._executions, "executions", "dead_letters"),
-            (self._rows, "rows"),
             (self._effects, "effects"),
         ):
             wanted = [name for name in streams if name in next(iter(self.result.lines.values()))]
@@ -192,7 +190,7 @@ class _Run:
             records: all of those days.
         """
         timeless: list[Record] = []
-        source = self.stack.ledger_table or self.stack.state_machine
+        source = self.stack.state_machine
         with contextlib.ExitStack() as opened:
             files = {name: opened.enter_context(self._files(name, days)) for name in streams}
             bar = opened.enter_context(console.progress(streams[0].capitalize(), None))
@@ -269,37 +267,15 @@ class _Run:
             self._keep(streams, days, self._records_of_executions((_midnight(days[0]), self.until)))
 
     def _records_of_executions(self, between: tuple[datetime, datetime]) -> Iterator[Record]:
-        stepfunctions = self.stack.stepfunctions
-        listed: list[ExecutionSummary] = []
-        if self.stack.ledger_table is None:
-            machine = self.stack.state_machine
-            pages = executions_between(stepfunctions, machine, between, retry_for=_RETRY_FOR)
-            listed = [execution for page in pages for execution in page]
+        stepfunctions, machine = self.stack.stepfunctions, self.stack.state_machine
+        pages = executions_between(stepfunctions, machine, between, retry_for=_RETRY_FOR)
+        listed = [execution for page in pages for execution in page]
         for read in read_histories(stepfunctions, listed, records, _RETRY_FOR):
             if read.records is None:
                 self.result.missing.append(
                     f"Step Functions forgot the execution {read.execution.name} while it was read."
                 )
             yield from read.records or ()
-
-    # ----------------------------------------------------------------- rows
-
-    def _rows(self, streams: Sequence[str]) -> None:
-        """How each message stands now, under the day on which its row was last written."""
-        pages = self.stack.dynamodb.get_paginator("scan").paginate(
-            TableName=self.stack.ledger_table or "",
-            ConsistentRead=True,
-            FilterExpression="attribute_exists(#status)",  # a starter's own has none
-            # Not the effect's description, nor a note: they may be personal.
-            ProjectionExpression="message_id, #status, #outcome, consumption_count, updated, #way",
-            ExpressionAttributeNames={
-                "#status": "status",
-                "#outcome": "outcome",
-                "#way": "memory",
-            },
-        )
-        rows = (_row(item) for page in pages for item in page["Items"])
-        self._keep(streams, list(self.result.lines), rows)
 
     # ----------------------------------------------------------------- effects
 
@@ -354,23 +330,6 @@ _ALONE = (
     "have a message's id as their only key: a second effect of it would not be seen; the audit "
     "says so"
 )
-
-
-def _row(item: Mapping[str, Any]) -> Record:
-    def text(name: str) -> str | None:
-        value: str | None = item.get(name, {}).get("S")
-        return value
-
-    return {
-        "stream": "rows",
-        "version": 1,
-        "at": text("updated"),
-        "message_id": text("message_id"),
-        "status": text("status"),
-        "outcome": text("outcome"),
-        "attempts": int(item.get("consumption_count", {}).get("N", "0")),
-        "way": text("memory"),
-    }
 
 
 def _midnight(day: date) -> datetime:

@@ -92,12 +92,6 @@ def execution(
     }
 
 
-def row(message_id: str, time: str, outcome: str | None = None) -> Record:
-    """Of a lease; in progress unless it says how it was completed."""
-    status = "COMPLETE" if outcome else "IN_PROGRESS"
-    return "rows", {"at": time, "message_id": message_id, "status": status, "outcome": outcome}
-
-
 def own_effect(message_id: str, time: str, effect_id: str | None = None) -> Record:
     """As a team brings it, and as `collect` writes that of a table of its own."""
     identity = {} if effect_id is None else {"effect_id": effect_id}

@@ -13,7 +13,7 @@ from actonce_pipeline.backfill.errors import WrongRequest
 from actonce_pipeline.backfill.rows import BadRow, Selection, parse
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-ids = text.filter(bool)
+ids = text.filter(lambda one: one not in ("", "NA", "NULL", "NaN", "\\N"))
 
 
 def starter_reads(body: str) -> Any:
@@ -101,7 +101,6 @@ def test_several_fields_are_joined_and_nested_ones_found() -> None:
     again = row | {"order": {"id": 7, "note": "y"}}
     assert Selection.of_options("order.id,a.b", leave_out="order.note,c").message(again)[1] == body
     assert Selection.of_options("c").message(row)[0] == "x/y%"  # one is the id as it is
-    assert Selection.of_options('"a,b",c').message_id == ("a,b", "c")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +136,6 @@ def test_a_message_id_of_the_rows_own_is_never_written_over() -> None:
     [
         ({"message_id": ""}, "names no field"),
         ({"message_id": "a,,b"}, "without a name"),
-        ({"message_id": '"a'}, "no list of fields"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, str], problem: str) -> None:

@@ -19,11 +19,9 @@ OVER: Final = midnight(NEXT)
 NONE: Final[dict[str, list[Interval]]] = {stream: [] for stream in STREAMS}
 WHOLE: Final = Coverage(
     DAY - timedelta(days=200), NEXT, NONE, NONE, NONE, {"executions": DAY, "sent": DAY},
-    rows=False, by_executions=False,
+    by_executions=False,
 )  # fmt: skip
-ROWS: Final = replace(WHOLE, rows=True)
 NOW: Final = Horizon(OVER, OVER, OVER)
-THEN: Final = replace(NOW, as_of=OVER)
 
 
 def without(*streams: str) -> Coverage:
@@ -42,7 +40,6 @@ LONG: Final = replace(WHOLE, began={"executions": DAY - timedelta(days=91)})
 RESTORED: Final = replace(NOW, silence=NOON)
 MORNING: Final = replace(NOW, over=midnight(DAY))
 STARTED, FAILED, DONE = Code.STARTED, Code.CLOSED_FAILED, Code.CLOSED_PERFORMED
-OLD: Final = 15  # days ago
 
 CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
     "started, and no more": (WHOLE, NOW, [STARTED], ("lost", True)),
@@ -79,26 +76,21 @@ CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
     "suppressed, perhaps a first attempt's": (
         replace(LONG, first_attempts=True), NOW, [Code.SUPPRESSED], ("in_flight", True)
     ),
-    "a row's letter": (ROWS, NOW, [Code.ROW_DEAD_LETTER], ("awaiting_decision", True)),
-    "no row": (ROWS, NOW, [STARTED], ("lost", True)),
-    "no row at an earlier moment": (ROWS, THEN, [STARTED], ("in_flight", False)),
-    "a row in progress": (ROWS, NOW, [Code.ROW_IN_PROGRESS], ("in_flight", True)),
     "refused": (WHOLE, NOW, [REFUSED["too_large"]], ("refused", True)),
 }  # fmt: skip
 """What there was of the records, up to when, a message's codes, and what is right of it."""
 CHECK: Final = "actonce-check-1"
 MORE: Final = {
-    "old": (ROWS, NOW, [Code.ROW_IN_PROGRESS, Code.FAILED], ("lost", True)),
     CHECK: (WHOLE, NOW, [Code.EFFECT], ("effect_check", True)),
     f"{CHECK}2": (unread("executions"), NOW, [Code.EFFECT], ("performed_once", False)),
 }
-"""What there is about a message's id, or its time."""
+"""What there is about a message's id."""
 
 
 def test_what_was_not_seen_is_not_guessed(spark: SparkSession) -> None:
-    cases, old = CASES | MORE, NOON - OLD * DAY_MS
+    cases = CASES | MORE
     records = [
-        (key, (old if key == "old" else NOON) + number, int(code), 1)
+        (key, NOON + number, int(code), 1)
         for key, (_, _, codes, _) in cases.items()
         for number, code in enumerate(codes)
     ]

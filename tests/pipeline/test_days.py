@@ -1,16 +1,13 @@
 """A day run again replaces that day, and no other; what touches an earlier day is told."""
 
 import json
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from actonce_pipeline.audit.reading.events import before
 from actonce_pipeline.audit.results.summary import known_by
-from actonce_pipeline.audit.times import midnight
 from tests.pipeline.nights import audited, rows_of
 from tests.pipeline.streams_on_disk import (
     DAY,
@@ -92,12 +89,3 @@ def test_the_same_alarms_are_known_as_such_whatever_else_is_told_of_them() -> No
 
     assert known_by([again | {"timeline": ["more"]}, lost], []) == result
     assert result not in (known_by([lost], []), known_by([lost, lost], []))
-
-
-def test_what_arrived_before_a_moment_was_there_whatever_its_own_clock_says(
-    spark: SparkSession,
-) -> None:
-    after = midnight(date.fromisoformat(NEXT_DAY))
-    result = [(folder, at) for folder in (DAY, NEXT_DAY) for at in (None, after - 1, after)]
-    kept = before(spark.createDataFrame(result, "folder string, at long"), after).collect()
-    assert sorted(map(str, map(tuple, kept))) == sorted(map(str, result[:-1]))

@@ -33,8 +33,8 @@ def ms(hours: float, day: date = DATE) -> int:
         (ms(25), {}, ms(24)),
         (ms(27), {}, ms(24)),
         (ms(300), {}, ms(288)),
-        (ms(27), {"as_of": f"{DAY}T23:00:00Z"}, ms(0)),
-        (ms(14), {"as_of": f"{NEXT}T00:00:00Z"}, ms(24)),
+        (ms(27), {"as_of": datetime(2026, 1, 31, 23, tzinfo=UTC)}, ms(0)),
+        (ms(14), {"as_of": datetime(2026, 2, 1, tzinfo=UTC)}, ms(24)),
         (ms(300), {"present_only": True}, 0),
     ],
 )

@@ -1,4 +1,4 @@
-"""The audit of a team's own effects, and of a lease's rows: each verdict, planted."""
+"""The audit of a team's own effects: each verdict, planted."""
 
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,10 @@ from tests.pipeline.streams_on_disk import (
     delivery,
     execution,
     own_effect,
-    row,
     with_ids,
     write,
 )
 
-LOCKED = ("deliveries", "rows", "effects")
 BY_WORD = ("sent", "deliveries", "executions", "dead_letters")
 CAME = delivery("", at(1))
 RUNS = [CAME, execution("", at(1), "RUNNING")]
@@ -40,42 +38,6 @@ def audit_of(
         name: (verdict, sure) for name, (verdict, sure, _) in planted.items()
     }
     return summary
-
-
-def test_rows_are_read_as_the_stream_they_are(spark: SparkSession, tmp_path: Path) -> None:
-    planted: Planted = {
-        "once": ("performed_once", True,
-                 [CAME, row("", at(2), "performed"), own_effect("", at(2))]),
-        "found": ("performed_once", True,
-                  [CAME, row("", at(2), "found"), own_effect("", at(1), "c")]),
-        "twice": ("performed_again", True,
-                  [CAME, row("", at(2), "performed"),
-                   own_effect("", at(2), "card-1"), own_effect("", at(3), "card-2")]),
-        "exported twice": ("performed_once", True,
-                           [CAME, row("", at(2), "performed"),
-                            *[own_effect("", at(2), "card")] * 2]),
-        "waits": ("awaiting_decision", True, [CAME, row("", at(2), "dead_letter")]),
-        "waits, and other content came":
-            ("conflict", True, [CAME, row("", at(2), "dead_letter"),
-                                delivery("", at(3), "refused", "conflict")]),
-        "rejected": ("rejected", True, [CAME, row("", at(9), "rejected")]),
-        "resolved": ("resolved", True,
-                     [CAME, row("", at(2), "dead_letter"), row("", at(9), "resolved")]),
-        "tried again": ("in_flight", True, [CAME, row("", at(2), "dead_letter"), row("", at(9))]),
-        "at work": ("in_flight", True, [delivery("", at(1), "failed"), row("", at(1))]),
-        "no row": ("lost", True, [CAME]),
-        "said so, and no effect": ("lost", True, [CAME, row("", at(2), "found")]),
-        "rejected, and done": ("contradiction", True,
-                               [CAME, row("", at(3), "rejected"), own_effect("", at(2))]),
-        "nobody asked": ("contradiction", True, [own_effect("", at(2))]),
-    }  # fmt: skip
-    summary = audit_of(spark, tmp_path, planted, LOCKED)
-    assert summary["quarantine"]["lines"] == 0
-    (unsaid,) = summary["cannot_judge"]
-    assert "sent is missing" in unsaid
-    assert summary["totals"]["executions"] == 12  # of messages that have a row
-    assert summary["days"][0]["streams"]["executions"] == 14
-    assert summary["exit_status"] == 1
 
 
 def test_what_effect_check_left_is_told_by_itself_where_all_who_ask_were_read(
@@ -111,6 +73,7 @@ def test_executions_are_believed_only_where_that_is_asked_for(
 
     good: Planted = {
         "done": ("performed_once", True, DONE),
+        "first attempt": ("performed_once", True, [delivery("", at(1), "performed")]),
         "found": ("performed_once", True, ended("SUCCEEDED", "found")),
         "resolved": ("resolved", True, ended("SUCCEEDED", "resolved")),
         "running": ("in_flight", True, RUNS),

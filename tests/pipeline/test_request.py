@@ -5,7 +5,7 @@ import io
 import json
 import sys
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,6 @@ from tests.pipeline.streams_on_disk import DAY, performed, write
         ({"since": DAY}, "--until"),
         ({"since": "2026-02-01", "until": DAY}, "after"),
         ({"day": "0001-01-01"}, "no records"),
-        ({"as_of": "9999-12-31T00:00:00Z"}, "no records"),
-        ({"as_of": "noon"}, "ISO 8601"),
         ({"reach": -1}, "--reach"),
         ({"reach": 10**9}, "--reach"),
         ({"out": "\udcff"}, "UTF-8"),
@@ -38,13 +36,6 @@ from tests.pipeline.streams_on_disk import DAY, performed, write
 def test_what_cannot_be_asked_for_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(CannotAudit, match=message):
         requested("records", **options)
-
-
-def test_a_moment_without_a_zone_is_of_utc_wherever_the_machine_is() -> None:
-    nine = datetime(2026, 1, 31, 9, tzinfo=UTC)
-    assert nine.astimezone().utcoffset(), "this machine is on UTC: see tests/conftest.py"
-    for text in ("2026-01-31T09:00:00", "2026-01-31T09:00Z", "2026-01-31T05:30-03:30"):
-        assert requested("records", as_of=text).as_of == nine
 
 
 def test_days_out_of_reach_are_not_read(tmp_path: Path) -> None:

@@ -25,11 +25,10 @@ from actonce_pipeline.audit.judging.verdicts import (
     rules,
 )
 from actonce_pipeline.audit.reading.effects import Attributes
-from actonce_pipeline.audit.reading.events import before, narrow, records
+from actonce_pipeline.audit.reading.events import narrow, records
 from actonce_pipeline.audit.reading.listing import list_records
 from actonce_pipeline.audit.reading.streams import REFUSED, Code
 from actonce_pipeline.audit.request import Request
-from actonce_pipeline.audit.times import in_ms
 from lab.bench.records import truth_of
 from lab.bench.records import write as write_planted
 from tests.pipeline.judge import Record, judge
@@ -220,7 +219,7 @@ def test_a_night_is_one_shuffle_of_what_the_aggregate_needs(
     listing = list_records(spark, str(write(tmp_path, performed("m"))))
     day = date.fromisoformat(DAY)
     limited = Request(str(tmp_path), str(tmp_path / "audit"), (day, day))
-    rows = before(records(spark, listing.files, Attributes.of_output(EFFECTS)), in_ms(NOW))
+    rows = records(spark, listing.files, Attributes.of_output(EFFECTS))
     message_rows(rows, limited, listing, horizon_of(limited, listing, 0)).explain()
     output = capsys.readouterr().out
     assert output.count("Exchange") == 1, output

@@ -158,32 +158,6 @@ def test_executions_that_were_forgotten_since_stay_in_the_file_of_their_day(
     assert collected.missing == ["Step Functions forgot the execution m-4 while it was read."]
 
 
-# --------------------------------------------------------------------------- rows
-
-
-def row(message_id: str, updated: str = TIME, **more: str) -> dict[str, Any]:
-    texts = {"status": "COMPLETE", "memory": "lease", "updated": updated, **more}
-    texts |= {"message_id": message_id, "effect": '{"card": 1}', "note": "of a person"}
-    return {"consumption_count": {"N": "2"}} | {name: {"S": text} for name, text in texts.items()}
-
-
-def test_rows_are_collected_as_they_stand(stack: Stack, tmp_path: Path) -> None:
-    yesterday = (NOW - timedelta(days=1)).isoformat(timespec="milliseconds")
-    starters = {"message_id": {"S": "a starter's"}, "fingerprint": {"S": "0"}}
-    done = row("done", outcome="performed")
-    items = [done, row("of yesterday", yesterday), row("timeless", "soon"), starters]
-    make_table(stack.dynamodb, "lease", "message_id", items=items)
-    assert run(stack, tmp_path, "rows").lines == {TODAY: {}}  # a stack of executions has none
-    stack.outputs["LedgerTableName"] = "lease"
-    collected = run(stack, tmp_path, "rows")
-    assert read(tmp_path, "rows") == [{
-        "stream": "rows", "version": 1, "at": TIME, "message_id": "done", "status": "COMPLETE",
-        "outcome": "performed", "attempts": 2, "way": "lease",
-    }]  # fmt: skip
-    (sentence,) = collected.missing
-    assert "timeless" in sentence
-
-
 # --------------------------------------------------------------------------- effects
 
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from actonce.terminal.html import environment
 from actonce_pipeline.audit.judging.verdict_names import ALARMS
 from actonce_pipeline.audit.reading.storage import place
-from actonce_pipeline.audit.reading.streams import OPTIONAL, STREAMS
+from actonce_pipeline.audit.reading.streams import STREAMS
 
 VERSION = 2
 """Of the summary's form."""
@@ -95,7 +95,7 @@ def _drawn(summary: dict[str, Any]) -> str:
         verdicts=VERDICTS,
         marks=MARKS,
         alarm_verdicts=ALARMS,
-        streams=[one for one in STREAMS if one not in OPTIONAL],
+        streams=STREAMS,
         open_alarms=OPEN_ALARMS,
     )
 

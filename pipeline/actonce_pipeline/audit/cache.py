@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import date, timedelta
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any, Final, Self
+from typing import Final, Self
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -72,7 +72,7 @@ class DayCounts:
         of_others: items, or lines, of other writers where effects are kept.
         performed: say of the day that an execution, or a first attempt, performed.
         first_attempts: say that a first attempt performed.
-        seen_at: the latest time (ms) of a delivery, an execution or a row; None: there is none.
+        seen_at: the latest time (ms) of a delivery or an execution; None: there is none.
         newest_at: the latest of all.
         unknown_ids: are under a name that may stand for an id: `events.with_known_ids`.
         sources: whose the records are, of each of `KINDS` the first and the last in order.
@@ -324,14 +324,6 @@ class Cache:
             nothing = (f"CAST(NULL AS {kind}) AS {name}" for name, kind in COLUMNS.items())
             return self.spark.range(0).selectExpr(*nothing)
         return self.spark.read.schema(SCHEMA).parquet(*map(as_argument, paths))
-
-    def as_json(self) -> dict[str, Any]:
-        """For the summary: of how many days the cache was used, and how many were read."""
-        return {
-            "from_raw": self.from_raw,
-            "days_cached": len(self.days.keys() - self.again),
-            "days_read": len(self.again),
-        }
 
     @property
     def _folder(self) -> str:

@@ -26,13 +26,11 @@ class Horizon:
             may still be in work, so nothing of it is called missing.
         silence: what has no record before it did not happen before it.
         latest: the same, unless the files were restored and say nothing of the time since.
-        as_of: the moment that the request names; None: it names none.
     """
 
     over: int
     silence: int
     latest: int
-    as_of: int | None = None
 
 
 def horizon_of(
@@ -45,7 +43,7 @@ def horizon_of(
     """
     if request.as_of is not None:
         as_of = in_ms(request.as_of)
-        return Horizon(_over(request, as_of), as_of, as_of, as_of)
+        return Horizon(_over(request, as_of), as_of, as_of)
     written, last = listing.modified, end_of(max(listing.days()))
     silence = min(last, max([written, *(one.seen_at or 0 for one in counts)]))
     if any((one.newest_at or 0) > written for one in counts):

@@ -28,7 +28,6 @@ from actonce_pipeline.audit.horizon import Horizon, horizon_of
 from actonce_pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from actonce_pipeline.audit.judging.verdicts import Coverage, judged, per_message
 from actonce_pipeline.audit.reading.events import (
-    before,
     has_unresolved_ids,
     is_of,
     narrow,
@@ -53,9 +52,7 @@ from actonce_pipeline.audit.times import (
     Interval,
     all_days,
     as_text,
-    day_of,
     end_of,
-    in_ms,
     midnight,
     now_ms,
 )
@@ -82,7 +79,7 @@ def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
     try:
         began = now_ms()
         listing = _within_reach(request, list_records(spark, request.records, request.out))
-        span = _span(request, listing)
+        span = request.days or (min(listing.days()), max(listing.days()))
         refuse_others(spark, request.out)
         with alone_in(request.out):
             last_alarms = _begin(spark, request)
@@ -265,8 +262,6 @@ class _Audit:
     def _rows(self, days: Iterable[date] | None = None) -> DataFrame:
         """The rows of cached days, or of all."""
         rows = self.cache.rows(days)
-        if self.horizon.as_of is not None:
-            rows = before(rows, self.horizon.as_of)
         if self.has_names is None:
             may_have = any(one.counts.unknown_ids for one in self.cache.days.values())
             self.has_names = may_have and has_unresolved_ids(rows)
@@ -371,7 +366,7 @@ class _Audit:
                 "total": len(changed),
                 "files": [{"file": path, "what": what} for path, what in changed[:_MOST_TOLD]],
             },
-            "read": self.cache.as_json(),
+            "read": {"days_read": len(self.cache.again)},
         }
 
     def _findings(
@@ -410,21 +405,6 @@ class _Audit:
 def _absolute(out: str) -> str:
     out = out.rstrip("/") or "/"
     return out if is_uri(out) else os.path.abspath(out)  # noqa: PTH100 - links stay
-
-
-def _span(request: Request, listing: Listing) -> Interval:
-    """The days that are judged.
-
-    Raises:
-        CannotAudit: all of them are later than `as_of`.
-    """
-    since, until = request.days or (min(listing.days()), max(listing.days()))
-    if request.as_of is None:
-        return since, until
-    as_of = in_ms(request.as_of)
-    if midnight(since) >= as_of:
-        raise CannotAudit(f"--as-of {request.as_of} is before {since}, the first day to judge.")
-    return (since, until) if request.days else (since, min(until, day_of(as_of - 1)))
 
 
 def _days_where(condition: Column) -> Column:

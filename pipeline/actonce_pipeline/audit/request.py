@@ -2,7 +2,7 @@
 
 import argparse
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from enum import IntEnum
 from typing import Final, Self
 
@@ -30,7 +30,7 @@ class Request:
     Attributes:
         out: where the results go; empty: to the folder `audit` below the records.
         days: to judge; None: all that there are.
-        as_of: later records are left out; None: none are.
+        as_of: the moment by which days are over and silence counts; None: when files were written.
         present_only: nothing is called missing: the executions that run could not be listed.
         reach: how many days before the first day records are read from; None: all.
         run: names this audit in its summary.
@@ -61,8 +61,8 @@ class Request:
                 raise CannotAudit(f"{name} is not UTF-8, and Java can name no such folder.")
         if self.days and self.days[0] > self.days[1]:
             raise CannotAudit(f"--from {self.days[0]} is after --until {self.days[1]}.")
-        for one in (*(self.days or ()), self.as_of):
-            if one is not None and not 2000 <= one.year < 2100:
+        for one in self.days or ():
+            if not 2000 <= one.year < 2100:
                 raise CannotAudit(f"Of {one} no records are kept.")
         if self.reach is not None and not 0 <= self.reach <= _MOST_DAYS:
             raise CannotAudit(f"--reach {self.reach} is no number of days.")
@@ -76,19 +76,6 @@ class Request:
             raise CannotAudit("Name one --day, or both --from and --until.")
         since, until = day or since, day or until
         return cls(**given, days=(since, until) if since else None)
-
-
-def parse_time(text: str) -> datetime:
-    """A time that somebody wrote; in UTC unless it says otherwise.
-
-    Raises:
-        CannotAudit: it is none.
-    """
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise CannotAudit(f"{error}: write a time as ISO 8601.") from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _day(text: str) -> date:
@@ -126,9 +113,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--from", metavar="D", type=_day, dest="since", help="first day to judge")
     made.add_argument("--until", metavar="D", type=_day, help="last day to judge")
     made.add_argument("--out", metavar="DIR", default="", help="for the results (RECORDS/audit)")
-    made.add_argument(
-        "--as-of", metavar="TIME", type=parse_time, help="judge by earlier records only"
-    )
     made.add_argument("--run", metavar="NAME", default="", help="name this audit in its summary")
     made.add_argument("--present-only", action="store_true", help="call nothing missing")
     made.add_argument("--reach", metavar="DAYS", type=int, help="read so many days before, too")

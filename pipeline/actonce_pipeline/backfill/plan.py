@@ -14,7 +14,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
 from itertools import groupby
@@ -22,7 +22,6 @@ from operator import itemgetter
 from pathlib import Path
 from urllib.parse import unquote
 
-import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -34,16 +33,9 @@ from actonce_pipeline.backfill.archive import CSV, OPEN_QUOTE, PARQUET, TOO_LONG
 from actonce_pipeline.backfill.errors import BackfillFailed, WrongRequest
 from actonce_pipeline.backfill.rows import BadRow, Selection
 
-_ROWS_OF_A_BATCH = "1000"  # each of which may have a megabyte
 _PART_CHARACTERS = 32 * 1024 * 1024
 
-_NUMBERS, _TEXTS = ("file", "block", "position"), ("problem", "message_id", "body")
-_ROWS = pa.schema(
-    [*((name, pa.int64()) for name in _NUMBERS), *((name, pa.string()) for name in _TEXTS)]
-)
-_ROWS_DDL = ", ".join(
-    [f"{name} bigint" for name in _NUMBERS] + [f"{name} string" for name in _TEXTS]
-)
+_ROW = "file bigint, problem string, message_id string, body string"
 _PLACES = "file bigint, block bigint, before bigint, name string, header bigint"
 
 _ENDS = ("messages", "duplicates", "conflicts", "quarantine")
@@ -106,7 +98,6 @@ def make(
     try:
         files = archives.files_of(archive, selection)
         spark = make_session()
-        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", _ROWS_OF_A_BATCH)
         written = _read(spark, files, selection, draft)
         counts = _write(_placed(spark, written, files), draft)
         for made in ("rows", "links", "ends"):
@@ -136,18 +127,18 @@ def _read(
     numbers = {path: number for number, path in enumerate(paths)}
     headers = [file.header if file.kind == CSV else None for file in files]
 
-    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            rows = []
-            for path, block, position, line in zip(*map(pa.Array.to_pylist, batch), strict=True):
-                number = numbers[unquote(path)]
-                rows.append((number, block, position, *_row(line, headers[number], selection)))
-            yield pa.RecordBatch.from_pydict(
-                dict(zip(_ROWS.names, zip(*rows, strict=True), strict=True)), _ROWS
-            )
+    def read(path: str, line: bytes | None) -> tuple[int, str | None, str | None, str | None]:
+        number = numbers[unquote(path)]
+        try:
+            fields = archives.fields_of(line, headers[number])
+            message = (None, None) if fields is None else selection.message(fields)
+        except BadRow as error:
+            return number, str(error), None, None
+        return number, None, *message
 
-    lines = _lines(spark, files, paths)
-    lines.mapInArrow(read, _ROWS_DDL).write.parquet(f"file:{draft}/rows")
+    row = F.udf(read, _ROW)("path", "line")
+    rows = _lines(spark, files, paths).select("block", "position", row.alias("row"))
+    rows.select("block", "position", "row.*").write.parquet(f"file:{draft}/rows")
     return spark.read.parquet(f"file:{draft}/rows")
 
 
@@ -181,18 +172,7 @@ def _lines(spark: SparkSession, files: Sequence[File], paths: Sequence[str]) -> 
         row = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
         within = F.col("_metadata.row_index")
         found.append(table.select("_metadata.file_path", F.lit(0), within, row.cast("binary")))
-    return reduce(DataFrame.union, found)
-
-
-def _row(
-    line: bytes | None, header: archives.Header, selection: Selection
-) -> tuple[str | None, ...]:
-    """What a line is: `_TEXTS`; a blank one is nothing."""
-    try:
-        fields = archives.fields_of(line, header)
-        return (None, None, None) if fields is None else (None, *selection.message(fields))
-    except BadRow as error:
-        return str(error), None, None
+    return reduce(DataFrame.union, found).toDF("path", "block", "position", "line")
 
 
 def _placed(spark: SparkSession, written: DataFrame, files: Sequence[File]) -> DataFrame:

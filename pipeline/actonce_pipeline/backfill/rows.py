@@ -4,7 +4,6 @@ What is JSON, what a message id is and how large a message may be are the starte
 reads by them (`actonce_core`).
 """
 
-import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ class Selection:
 
     @classmethod
     def of_options(cls, message_id: str, leave_out: str = "") -> "Selection":
-        """Read two lists of fields, separated by commas, in quotes where a name has a comma.
+        """Read two lists of fields, separated by commas.
 
         Raises:
             WrongRequest: one cannot be understood.
@@ -117,11 +116,7 @@ def parse(text: str) -> Any:
 
 
 def _fields(option: str, text: str) -> tuple[str, ...]:
-    try:
-        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
-    except csv.Error as error:
-        raise WrongRequest(f"{option} {text!r} is no list of fields: {error}.") from None
-    fields = tuple(field.strip() for field in rows[0]) if rows else ()
+    fields = tuple(field.strip() for field in text.split(",")) if text else ()
     if "" in fields:
         raise WrongRequest(f"{option} {text!r} has a field without a name.")
     return fields

@@ -13,10 +13,6 @@ execution is seen, and the newest file was written more than the grace period af
 Files that are older than their own records vouch for no silence. A running execution is in flight,
 however old. That a delivery was suppressed proves an execution, of before the records began.
 
-The row of a lease stands in its execution's place, and says how its message stands *now*. One in
-progress is `lost` when SQS can hold its message no more, after 14 days; as of an earlier moment
-nothing tells whether there was one, so that a message without is not judged.
-
 An `effect_check` has effects and no record else, and its days' deliveries and executions were all
 read: so no producer hides a second effect by an id.
 
@@ -42,7 +38,6 @@ from actonce_pipeline.audit.reading.listing import Listing
 from actonce_pipeline.audit.reading.streams import (
     DELIVERED,
     REFUSED,
-    STANDS_FOR,
     STREAMS,
     Code,
     codes_of,
@@ -55,11 +50,9 @@ NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""
 _CODE_BITS: Final = max(codes_of(*STREAMS)).bit_length()  # a code fits below its record's time
 _NONE: Final = -1  # in place of a code: there is no record
-_OPEN: Final = (Code.RUNNING, Code.ROW_IN_PROGRESS, Code.ROW_DEAD_LETTER)
 _DONE: Final = (Code.CLOSED_PERFORMED, Code.CLOSED_FOUND)
 _DECIDED: Final = (Code.CLOSED_REJECTED, Code.CLOSED_RESOLVED)
 _CLOCKS_DIFFER_MS: Final = 60_000
-_QUEUE_HOLDS_MS: Final = 14 * 86_400_000  # the longest retention of SQS
 _MOST_INTERVALS: Final = 100  # of a stream, in a plan
 
 
@@ -72,7 +65,6 @@ class Coverage:
         apart: those of them on which another stream has one.
         unread: days of a stream on which something could not be read.
         began: the first day of each stream.
-        rows: there are rows of a lease.
         by_executions: where no stream tells the effects, an execution's word is taken for one.
         first_attempts: there were some, and the starter knows for ever what they performed.
     """
@@ -83,7 +75,6 @@ class Coverage:
     apart: Mapping[str, Sequence[Interval]]
     unread: Mapping[str, Sequence[Interval]]
     began: Mapping[str, date]
-    rows: bool
     by_executions: bool
     first_attempts: bool = False
 
@@ -96,25 +87,17 @@ class Coverage:
         by_executions: bool,
         first_attempts: bool = False,
     ) -> Self:
-        """From the files, and the days of each stream on which something could not be read.
-
-        What stands for a stream counts as that stream.
-        """
+        """From the files, and the days of each stream on which something could not be read."""
         days = listing.days()
         since, until = min(days), max(days)
-        of_stream = {name: listing.seen_on(name) for name in STREAMS}
-        unread_of = {
-            name: {day for one in (name, *STANDS_FOR.get(name, ())) for day in unread.get(one, ())}
-            for name in STREAMS
-        }
+        of_stream = {name: listing.days_of(name) for name in STREAMS}
         return cls(
             since,
             until,
             {name: _few(absent(have, since, until)) for name, have in of_stream.items()},
             {name: _few(intervals(days - have)) for name, have in of_stream.items()},
-            {name: _few(intervals(which)) for name, which in unread_of.items()},
+            {name: _few(intervals(unread.get(name, ()))) for name in STREAMS},
             {name: min(have) for name, have in of_stream.items() if have},
-            bool(listing.days_of("rows")),
             by_executions,
             first_attempts,
         )
@@ -334,11 +317,8 @@ def _counts() -> dict[str, Column]:
 def _ends(horizon: Horizon) -> dict[str, Column]:
     """How its executions, its dead letter and its deliveries ended."""
     execution, dead_letter, last_at = col("execution"), col("dead_letter"), col("last_at")
-    letter_waits = (dead_letter == Code.POSTED) & execution.isin(_NONE, Code.RUNNING)
-    letter_resolved, resolved = (
-        dead_letter == Code.DECIDED_RESOLVE,
-        execution == Code.CLOSED_RESOLVED,
-    )
+    letter_resolved = dead_letter == Code.DECIDED_RESOLVE
+    resolved = execution == Code.CLOSED_RESOLVED
     resolved_at = F.when(letter_resolved, _last_time("dead_letter")).when(
         resolved, _last_time("execution")
     )
@@ -355,8 +335,8 @@ def _ends(horizon: Horizon) -> dict[str, Column]:
         "settled": settled,
         "said_done": execution.isin(*_DONE),
         # So is what has ended in a state that nobody thought of here.
-        "said_failed": ~execution.isin(_NONE, *_OPEN, *_DONE, *_DECIDED),
-        "waits": letter_waits | (execution == Code.ROW_DEAD_LETTER),
+        "said_failed": ~execution.isin(_NONE, Code.RUNNING, *_DONE, *_DECIDED),
+        "waits": (dead_letter == Code.POSTED) & execution.isin(_NONE, Code.RUNNING),
         "was_rejected": (execution == Code.CLOSED_REJECTED) | (dead_letter == Code.DECIDED_REJECT),
         "was_resolved": resolved | letter_resolved,
         "resolved_before": _surely(col("effect_at") > resolved_at),
@@ -388,15 +368,10 @@ def _absences(coverage: Coverage, horizon: Horizon) -> dict[str, Column]:
     # An execution's end tells by itself; without one, silence.
     asked_for = (started > 0) | ((col("sent") > 0) & (suppressed == 0))
     silent = no_execution & _silent(horizon.latest) & asked_for
-    # A row in progress whose message SQS cannot hold any more; until then it may wait there.
-    held_until = horizon.latest - _QUEUE_HOLDS_MS
-    abandoned = (col("execution") == Code.ROW_IN_PROGRESS) & (last_at < held_until)
     saw_effects = coverage.saw("seen_until", "effects")
     if coverage.by_executions:
         saw_effects |= ~col("has_effects") & ~closed
-    # A row tells how its message stands now: whether it had one at an earlier moment, nothing does.
-    tells_silence = F.lit(not coverage.rows or horizon.as_of is None)
-    tells_silence &= _silent(horizon.silence) & coverage.saw("seen_until", "deliveries")
+    tells_silence = _silent(horizon.silence) & coverage.saw("seen_until", "deliveries")
     tells_end = last_at < horizon.over - _CLOCKS_DIFFER_MS
     vouched = F.when(closed, tells_end).otherwise(tells_silence)
     # Nobody's message: no producer's, and none that SQS delivered.
@@ -407,7 +382,7 @@ def _absences(coverage: Coverage, horizon: Horizon) -> dict[str, Column]:
     named_since = F.datediff("first_day", began) > NAMES_LIVE_DAYS
     named_since &= F.lit(not coverage.first_attempts)
     return {
-        "gone": ~ended & col("settled") & (closed | silent | abandoned),
+        "gone": ~ended & col("settled") & (closed | silent),
         "witnessed": saw_effects & coverage.saw("seen_until", "executions") & vouched & ~by_hand,
         "earlier": ~ended & no_execution & (suppressed > 0) & (started == 0) & named_since,
         "saw_who_asks": coverage.saw("last_day", "deliveries", "executions"),

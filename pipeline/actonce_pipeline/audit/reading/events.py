@@ -16,7 +16,7 @@ from actonce_pipeline.audit.reading.records import rows_of, rows_of_line
 from actonce_pipeline.audit.reading.row import COLUMNS, Row
 from actonce_pipeline.audit.reading.storage import HERE, as_argument
 from actonce_pipeline.audit.reading.streams import Code, codes_of
-from actonce_pipeline.audit.times import Interval, day_of, end_of, midnight
+from actonce_pipeline.audit.times import Interval, end_of, midnight
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,15 +83,6 @@ def _read(table: DataFrame, read: Callable[..., Iterator[Row]]) -> DataFrame:
                 yield pa.RecordBatch.from_arrays(list(columns), names=list(COLUMNS))
 
     return table.mapInArrow(by_arrow, SCHEMA)
-
-
-def before(rows: DataFrame, moment: int) -> DataFrame:
-    """The records that were there before a moment (ms), and those without a time of their own.
-
-    What arrived on an earlier day was there, whatever its own clock said.
-    """
-    earlier_day = F.col("folder") < day_of(moment).isoformat()
-    return rows.where(F.col("at").isNull() | (F.col("at") < moment) | earlier_day)
 
 
 def narrow(rows: DataFrame, days: Interval | None) -> DataFrame:

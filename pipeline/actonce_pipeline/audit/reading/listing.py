@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from actonce_pipeline.audit.reading.passed_over import HIDDEN, is_file_passed_over
 from actonce_pipeline.audit.reading.storage import HERE, ListedFile, is_uri, place, readable
-from actonce_pipeline.audit.reading.streams import STANDS_FOR, STREAMS
+from actonce_pipeline.audit.reading.streams import STREAMS
 from actonce_pipeline.errors import CannotAudit
 
 if TYPE_CHECKING:
@@ -103,10 +103,6 @@ class Listing:
     def days_of(self, stream: str) -> frozenset[date]:
         """Days that the stream has a file for."""
         return self._days.get(stream, frozenset())
-
-    def seen_on(self, stream: str) -> frozenset[date]:
-        """Days that the stream, or what stands in its place, has a file for."""
-        return self.days_of(stream).union(*map(self.days_of, STANDS_FOR.get(stream, ())))
 
 
 def list_records(spark: "SparkSession | None", root: str, out: str = "") -> Listing:

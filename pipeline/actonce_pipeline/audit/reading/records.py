@@ -33,7 +33,6 @@ from actonce_pipeline.audit.reading.streams import (
     Code,
 )
 
-_QUARANTINED: Final = int(Code.QUARANTINED)
 _CLOSED_PERFORMED: Final = int(Code.CLOSED_PERFORMED)
 _PERFORMED: Final = "performed"
 
@@ -179,17 +178,6 @@ _FORMS: Final = {
             ("ABORTED",): int(Code.CLOSED_FAILED),
         },
     ),
-    "rows": _Form(
-        ("status", "outcome"),
-        {
-            ("IN_PROGRESS",): int(Code.ROW_IN_PROGRESS),
-            ("COMPLETE", "performed"): int(Code.CLOSED_PERFORMED),
-            ("COMPLETE", "found"): int(Code.CLOSED_FOUND),
-            ("COMPLETE", "resolved"): int(Code.CLOSED_RESOLVED),
-            ("COMPLETE", "rejected"): int(Code.CLOSED_REJECTED),
-            ("COMPLETE", "dead_letter"): int(Code.ROW_DEAD_LETTER),
-        },
-    ),
     "effects": _Form((), {(): int(Code.EFFECT)}),
     "dead_letters": _Form(
         ("event", "decision"),
@@ -282,7 +270,7 @@ def _identity_of(stream: str, record: dict[str, Any], code: int | None) -> int |
 
 
 def _source(record: dict[str, Any]) -> str | None:
-    """Whose a record is: its stack's state machine, or what stands for it; or its log group."""
+    """Whose a record is: its stack's state machine, or its log group."""
     if (group := _text(record, _LOG_GROUP)) is not None:
         return f"log group {group}"
     name = _text(record, "source") or _text(record, "stateMachineArn")

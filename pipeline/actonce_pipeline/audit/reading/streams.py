@@ -9,14 +9,7 @@ from typing import Final, Self
 
 from actonce_core.reason import Reason
 
-STREAMS: Final = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
-
-OPTIONAL: Final = frozenset({"rows"})
-"""Streams that only some stacks have."""
-
-STANDS_FOR: Final = {"executions": ("rows",)}
-"""By a stream, those that tell the same in its place: a lease has a row per message where the state
-machine has an execution."""
+STREAMS: Final = ("sent", "deliveries", "executions", "effects", "dead_letters")
 
 TELLS: Final = {
     "sent": "whether a message was sent and never delivered",
@@ -25,7 +18,7 @@ TELLS: Final = {
     "effects": "whether a message was acted on, once or again; its execution's word is all "
     "there is",
 }
-"""What cannot be told of a day without the stream, or what stands for it."""
+"""What cannot be told of a day without the stream."""
 
 WITNESSES: Final = ("deliveries", "executions", "effects")
 """Who has to be there on every day that is judged. `sent` has to be if it is on any: whether a
@@ -39,8 +32,7 @@ class Code(IntEnum):
     """What one record says of its message, and the stream that says it.
 
     The order inside executions and dead letters decides between records of one millisecond: a
-    closed execution beats a running one, a decision beats the dead letter that it answers. The row
-    of a lease says what an execution would, and two things that none does.
+    closed execution beats a running one, a decision beats the dead letter that it answers.
     """
 
     stream: str
@@ -56,8 +48,6 @@ class Code(IntEnum):
     SUPPRESSED = "deliveries"
     FAILED = "deliveries"
     RUNNING = "executions"
-    ROW_IN_PROGRESS = "executions"
-    ROW_DEAD_LETTER = "executions"
     CLOSED_FAILED = "executions"
     CLOSED_REJECTED = "executions"
     CLOSED_RESOLVED = "executions"
@@ -78,7 +68,7 @@ REFUSED: Final = {reason.value: len(Code) + number for number, reason in enumera
 
 
 def codes_of(*streams: str) -> tuple[int, ...]:
-    """The codes of streams' records; those of `rows` are among the executions'."""
+    """The codes of streams' records."""
     refused = REFUSED.values() if "deliveries" in streams else ()
     return *(int(code) for code in Code if code.stream in streams), *refused
 

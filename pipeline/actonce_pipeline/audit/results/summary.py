@@ -17,7 +17,7 @@ from actonce_pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from actonce_pipeline.audit.reading.listing import UNFINISHED_EXPORT, Listing
 from actonce_pipeline.audit.reading.streams import REFUSED, STREAMS, TELLS, WITNESSES
 from actonce_pipeline.audit.request import Request, Status
-from actonce_pipeline.audit.times import DAY_MS, Interval, absent, as_text, day_of, intervals
+from actonce_pipeline.audit.times import DAY_MS, Interval, absent, day_of, intervals
 
 MAX_ALARMS: Final = 1_000
 MAX_EVENTS: Final = 10_000
@@ -66,7 +66,6 @@ def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -
 
     refused = {reason: total(f"refused_{reason}") for reason in REFUSED}
     failed = total("failed") + nameless
-    # Where a lease stands in the state machine's place, its rows are counted there.
     found = {
         "sent": total("sent"),
         "deliveries": total("deliveries") + failed,
@@ -78,7 +77,7 @@ def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -
         "effects": total("effects"),
         "dead_letters": total("dead_letter_records"),
     }
-    return found | {name: None for name in found if name in STREAMS and not listing.seen_on(name)}
+    return found | {name: None for name in found if name in STREAMS and not listing.days_of(name)}
 
 
 Caveat = tuple[Interval, str]
@@ -95,7 +94,7 @@ def of_days(
             "messages": day["messages"],
             "verdicts": {verdict: day[verdict] for verdict in VERDICTS},
             "streams": {
-                stream: day[column] if day["day"] in listing.seen_on(stream) else None
+                stream: day[column] if day["day"] in listing.days_of(stream) else None
                 for stream, column in _ROWS_OF.items()
             },
             "cannot_judge": _of_day(day, listing, caveats),
@@ -108,9 +107,8 @@ def _of_day(day: Mapping[str, Any], listing: Listing, caveats: Sequence[Caveat])
     """What cannot be judged of a day's messages."""
     name, which = day["day"].isoformat(), day["day"]
     sentences = [sentence for (since, until), sentence in caveats if since <= which <= until]
-    letters = listing.days_of("dead_letters") | listing.days_of("rows")
     in_flight = day["in_flight"] - day["not_yet_judged"]
-    if in_flight and which not in letters:
+    if in_flight and which not in listing.days_of("dead_letters"):
         sentences.append(
             f"{name}: dead_letters is missing, so it cannot be told whether "
             f"{_messages(in_flight)} in flight wait for a decision."
@@ -177,11 +175,6 @@ def uncovered(
     """
     (since, until), every_day = span, listing.days()
     found: list[Caveat] = []
-    if horizon.as_of is not None and (known := day_of(horizon.as_of - 1)) < until:
-        moment = f"is after {as_text(horizon.as_of)}, as of which was asked"
-        days = (max(since, known + timedelta(days=1)), until)
-        found.append((days, f"{moment}, so nothing was looked at."))
-        until = known
     # Of the day that is not over, or two of them for an hour, there may be no file yet.
     begun = {day_of(horizon.over + days * DAY_MS) for days in (0, 1)}
     nothing = absent(every_day | begun, since, until)
@@ -191,7 +184,7 @@ def uncovered(
     exporting = {file.day for file in listing.unread if file.reason == UNFINISHED_EXPORT}
     found += [((day, day), _UNFINISHED) for day in exporting if day and since <= day <= until]
     for stream in ("sent", *WITNESSES):
-        have = listing.seen_on(stream)
+        have = listing.days_of(stream)
         if (by_word and stream == "effects") or (not have and stream == "sent"):
             continue
         # Days without any file have a sentence above.
