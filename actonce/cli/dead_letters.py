@@ -141,7 +141,7 @@ def show(
     story = read_story(
         stack, letter.message_id, find_effect_store(stack), log=False, unstarted=UnstartedScan()
     )
-    summary = summarize(story, letter)
+    summary = summarize(story)
     whole = letter.as_json() | {"execution_status": status, "message": message}
     if json:
         console.print_json(whole | {"summary": summary.as_json()})

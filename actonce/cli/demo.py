@@ -2,7 +2,6 @@
 
 import time
 from collections import Counter
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -27,21 +26,6 @@ from actonce_pipeline.spark.java import NONE_FOUND, use_java
 MESSAGES = 200
 
 
-class Strategy(StrEnum):
-    """What stands in front of the effect: one of template.yaml's ways, or that of locks.yaml."""
-
-    STEP_FUNCTIONS = "step-functions"
-    ON_TROUBLE = "on-trouble"
-    LEASE = "lease"
-
-    @property
-    def parameters(self) -> dict[str, str]:
-        """What has the embedded AWS deploy it."""
-        if self is Strategy.ON_TROUBLE:
-            return {"StartExecutions": self.value}
-        return {} if self is Strategy.STEP_FUNCTIONS else {"Strategy": self.value}
-
-
 def demo(
     messages: Annotated[
         int | None,
@@ -63,9 +47,6 @@ def demo(
             "has every other dead letter tried again.",
         ),
     ] = None,
-    strategy: Annotated[
-        Strategy, typer.Option(help="What stands in front of the effect; see docs/strategies.md.")
-    ] = Strategy.STEP_FUNCTIONS,
     keep: Annotated[
         bool, typer.Option("--keep", help="Go on from what is there, instead of afresh.")
     ] = False,
@@ -95,7 +76,7 @@ def demo(
 
         actonce demo --faults many --messages 300 --seed 7
 
-        actonce demo --strategy lease
+        actonce demo -p StartExecutions=on-trouble
 
         actonce demo --input requests.jsonl --json
     """
@@ -104,8 +85,6 @@ def demo(
     paths = Paths.default()
     parameters = named_values("--parameter", parameter) if parameter else None
     own = _own(paths, file)
-    if strategy.parameters:
-        parameters = strategy.parameters | (parameters or {})
     default_level = Level.NONE if file else Level.SOME
     settings = Settings(
         messages or MESSAGES,
@@ -128,7 +107,7 @@ def demo(
     if json_:
         console.print_json(result.outcome.as_json() | {"seconds_in_all": waited})
     else:
-        _show(result, waited, strategy, own, result.example)
+        _show(result, waited, own, result.example)
     if result.second is not None:
         _show_second(result.second)
     if not _is_good(result):
@@ -165,7 +144,7 @@ def _can_audit() -> bool:
 def _is_good(result: Result) -> bool:
     outcome = result.outcome
     agreed = result.second is None or not result.second.differences
-    return outcome.exactly_once and not outcome.out_of_order and agreed
+    return outcome.exactly_once and agreed
 
 
 def _show_second(second: SecondCount) -> None:
@@ -177,13 +156,7 @@ def _show_second(second: SecondCount) -> None:
     console.err.print(f"  Its page: {second.page}", style="dim", markup=False)
 
 
-def _show(
-    result: Result,
-    waited: float,
-    strategy: Strategy,
-    own: OwnEffect | None,
-    example: str | None,
-) -> None:
+def _show(result: Result, waited: float, own: OwnEffect | None, example: str | None) -> None:
     outcome, interruptions = result.outcome, result.interruptions
     table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(justify="right", style="bold")
@@ -201,11 +174,10 @@ def _show(
     if interruptions:
         row(interruptions.total(), "interruptions", _kinds(interruptions))
     table.add_section()
-    one = "row" if "Strategy" in strategy.parameters else "execution"
-    if strategy is Strategy.ON_TROUBLE:
+    if outcome.performed:
         row(outcome.performed, "performed", "by the first attempt, without an execution")
-    row(outcome.started, "started", f"{one}s, one per message id")
-    row(outcome.suppressed, "suppressed", f"deliveries whose message had its {one}")
+    row(outcome.started, "started", "executions, one per message id")
+    row(outcome.suppressed, "suppressed", "deliveries whose message had its execution")
     row(sum(outcome.came_back.values()), "came back", _came_back(outcome))
     row(refused, "refused", reasons or "deliveries that cannot be started")
     table.add_section()
@@ -215,14 +187,12 @@ def _show(
     else:
         row(outcome.effects, "effects", "of your own")
         row(outcome.acted_on_twice, "acted on twice", "as far as that can be seen", alarm=True)
-    if outcome.out_of_order is not None:
-        row(outcome.out_of_order, "out of order", "effects too late in their group", alarm=True)
     row(outcome.awaiting_decision, "awaiting decision", "actonce dead-letters list")
     row(outcome.lost, "lost", "messages that ended nowhere", alarm=True)
     console.out.print()
     console.out.print(table)
     console.out.print()
-    good = outcome.exactly_once and not outcome.out_of_order
+    good = outcome.exactly_once
     console.out.print(
         f"{'✓' if good else '✗'} {outcome.sentence}", style="bold green" if good else "bold red"
     )

@@ -136,9 +136,7 @@ def _deployed(stack_name: str | None) -> tuple[OnLambda, int, str]:
     if state is None:
         raise UsageError("The embedded AWS is not up, where the effect is tried: actonce up.")
     stack = find_stack(TargetOptions(stack_name, embedded=True))
-    effect = stack.outputs.get("EffectFunctionArn")
-    if effect is None:
-        raise UsageError("A lock's consumer performs the example itself: no function can be tried.")
+    effect = stack.effect_function
     timeout = stack.lambda_.get_function_configuration(FunctionName=effect)["Timeout"]
     client = stack.aws.fresh("lambda", client_config(timeout))
     calls = OnLambda(client, state, paths.faults, effect, stack.find_function or "")

@@ -20,8 +20,8 @@ Parameters = Annotated[
         "--parameter",
         "-p",
         metavar="NAME=VALUE",
-        help="A parameter of template.yaml, or with Strategy=lease of locks.yaml; or, as "
-        "ssm:NAME=VALUE, one of Parameter Store. May be given more than once.",
+        help="A parameter of template.yaml; or, as ssm:NAME=VALUE, one of Parameter Store. May be "
+        "given more than once.",
     ),
 ]
 

@@ -10,7 +10,6 @@ from actonce.cli import tables
 from actonce.cli.options import Json, stack_options, with_glossary
 from actonce.messages.filters import read_moment
 from actonce.messages.recent import (
-    MOST_ROWS,
     MOST_STATES,
     ONLY_TROUBLE,
     Page,
@@ -43,8 +42,7 @@ def list_(
         str | None,
         typer.Option(
             metavar="STATUS",
-            help="Only of this status: running, succeeded, failed, timed_out or aborted; behind a "
-            "lease in_progress or complete.",
+            help="Only of this status: running, succeeded, failed, timed_out or aborted.",
         ),
     ] = None,
     limit: Annotated[
@@ -55,9 +53,9 @@ def list_(
 ) -> None:
     """List recent messages, the newest first.
 
-    It lists those that have an execution, or a row of a lease; where executions are started on
-    trouble only, no message that the first attempt performed. Every command takes the ID. STATE is
-    ActOnce's word for how the message stands, STATUS is that of AWS, or of the row.
+    It lists those that have an execution; where executions are started on trouble only, no message
+    that the first attempt performed. Every command takes the ID. STATE is ActOnce's word for how
+    the message stands, STATUS is that of AWS.
     actonce dead-letters list shows what waits for a decision, actonce unstarted list what could not
     be started.
 
@@ -78,26 +76,24 @@ def list_(
             {
                 "messages": [one.as_json() for one in found.messages],
                 "more": found.cursor is not None,
-                "read_in_part": found.read_in_part,
                 "only_trouble": is_of_trouble(stack),
             }
         )
     else:
         if is_of_trouble(stack):
             console.err.print(ONLY_TROUBLE)
-        _show(found, is_of_rows=stack.ledger_table is not None, is_narrowed=bool(since or wanted))
+        _show(found, is_narrowed=bool(since or wanted))
 
 
-def _show(found: Page, *, is_of_rows: bool, is_narrowed: bool) -> None:
+def _show(found: Page, *, is_narrowed: bool) -> None:
     if not found.messages:
         console.out.print(f"There is no message {'that matches' if is_narrowed else 'yet'}.")
     else:
-        began = "Written" if is_of_rows else "Began"
         columns: dict[str, Callable[[Recent], str]] = {
             "ID": lambda one: one.name,
             "State": lambda one: STATES[one.state].label if one.state else "",
             "Status": lambda one: one.status,
-            began: lambda one: timestamp(one.since),
+            "Began": lambda one: timestamp(one.since),
             "Took": _took,
             "Message id": _id_of,
         }
@@ -117,11 +113,6 @@ def _show(found: Page, *, is_of_rows: bool, is_narrowed: bool) -> None:
                 "Step Functions lists a message by when it ended: of those not listed, some may "
                 "have begun later than these."
             )
-    if found.read_in_part:
-        console.err.print(
-            f"Only about {MOST_ROWS:,} rows of the table were read, and they are in no order of "
-            "time: newer ones may be missing. actonce where finds any by its id."
-        )
 
 
 def _took(one: Recent) -> str:

@@ -50,7 +50,7 @@ def _show(found: Status, now: datetime, options: str) -> None:
         "Account": found.account,
         "Region": found.region,
         "Version": found.version,
-        "Strategy": found.strategy_label,
+        "Executions": found.executions_label,
         "Paused": _paused(found),
         "Queue feeds": feeds or _not_seen(found, "event_source_mappings", "nothing"),
         "Alarms": _alarms(found, now),

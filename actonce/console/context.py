@@ -89,8 +89,6 @@ class Context:
         self.audit = audit
         self.job_waits = job_waits
         self._scan_waits = scan_waits
-        self.has_rows = stack.ledger_table is not None
-        """Whether a lease stands in the state machine's place."""
         self.jobs = Jobs(self._before_a_job, self._after_a_job)
         self.letters = QueueCache(self._read_letters, self.jobs.is_busy)
         self.unstarted = QueueCache(self._read_unstarted, self.jobs.is_busy)
@@ -105,9 +103,7 @@ class Context:
         )
         self.is_replaced = Cache(stack.is_replaced, COUNTS_SECONDS)
         self.with_log: Newest[str, tuple[datetime, Story]] = Newest(LOGS_KEPT)
-        self.templates = environment(
-            {"stack": stack, "read_only": read_only, "has_rows": self.has_rows}
-        )
+        self.templates = environment({"stack": stack, "read_only": read_only})
 
     def count(self, queue: QueueName) -> int | None:
         """How many messages the queue has; None: it could not be counted just now."""

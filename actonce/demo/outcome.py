@@ -31,8 +31,7 @@ class Outcome:
 
     `performed`: deliveries that needed no execution, because the first attempt performed.
     `came_back`: deliveries that SQS makes again, because they were neither started nor suppressed
-    nor refused, by why. `out_of_order`: effects that came after that of a message which was sent
-    later in the same group; None if the queue promises no order.
+    nor refused, by why.
     """
 
     sent: int
@@ -45,7 +44,6 @@ class Outcome:
     refused: dict[str, int]
     effects: int
     acted_on_twice: int
-    out_of_order: int | None
     awaiting_decision: int
     lost: int
     exactly_once: bool
@@ -58,20 +56,15 @@ class Outcome:
     @property
     def sentence(self) -> str:
         """The answer."""
-        if self.exactly_once and self.out_of_order:
-            return f"NOT in order: {self.out_of_order} effects came too late in their group."
         if self.exactly_once:
-            ordered = "" if self.out_of_order is None else ", each group in its order"
-            return f"Every message was acted on at most once{ordered}, and none was lost."
+            return "Every message was acted on at most once, and none was lost."
         return (
             f"NOT exactly once: {self.acted_on_twice} messages were acted on more than once, "
             f"{self.lost} were lost."
         )
 
 
-def judge(
-    sent: Collection[SentMessage], records: Records, seconds: float, *, ordered: bool
-) -> Outcome:
+def judge(sent: Collection[SentMessage], records: Records, seconds: float) -> Outcome:
     """Count, and judge whether every message was acted on exactly once.
 
     A message is lost unless it ended in one of four places: its effect was performed, its dead
@@ -81,7 +74,6 @@ def judge(
         sent: every message that SQS accepted.
         records: read after everything had come to rest.
         seconds: how long it took.
-        ordered: whether the effects of a group are promised in the order of sending.
     """
     twice = sum(number > 1 for number in records.effects.values())
     ends = Counter(line["end"] for line in records.deliveries)
@@ -97,7 +89,6 @@ def judge(
         refused=dict(sorted(Counter(reason for _, reason in records.refused).items())),
         effects=sum(records.effects.values()),
         acted_on_twice=twice,
-        out_of_order=_out_of_order(sent, records) if ordered else None,
         awaiting_decision=len(records.waiting),
         lost=lost,
         exactly_once=twice == 0 and lost == 0,
@@ -126,22 +117,6 @@ def to_look_at(sent: Collection[SentMessage], records: Records) -> str | None:
         return None
     *_, one = max(lines, key=itemgetter(0, 1))
     return as_argument(str(one.message_id), str(one.execution_name))
-
-
-def _out_of_order(sent: Collection[SentMessage], records: Records) -> int:
-    first_sent: dict[str, int] = {}
-    for number, message in enumerate(sent):
-        if message.message_id is not None:
-            first_sent.setdefault(message.message_id, number)
-    late = 0
-    for book in records.books.values():
-        newest = -1
-        for sent_as in (first_sent.get(message_id) for message_id in book):
-            if sent_as is None:
-                continue  # of an earlier run
-            late += sent_as < newest
-            newest = max(newest, sent_as)
-    return late
 
 
 def _lost(sent: Collection[SentMessage], records: Records) -> set[str]:

@@ -13,7 +13,6 @@ from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.delivery import SOURCE_MESSAGE_ID
 from actonce_core.execution import execution_name
-from actonce_core.locking.processing_table import Outcome
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.literals import ExecutionStatusType
@@ -25,10 +24,9 @@ class Records:
 
     Attributes:
         deliveries: the `deliveries` stream, see `actonce_core.delivery_record`.
-        executions: name to status; behind a lease, its rows in the same words.
+        executions: name to status.
         resolved: names of the executions that an operator ended as resolved.
         effects: message id to the number of its appointments, or of a team's own effects.
-        books: practice to the message ids of its appointments, by their slots.
         refused: (`source_message_id`, reason) of what waits in UnstartedQueue.
         waiting: names of the executions whose dead letters wait for a decision.
     """
@@ -37,7 +35,6 @@ class Records:
     executions: dict[str, str]
     resolved: set[str]
     effects: dict[str, int]
-    books: dict[str, list[str]]
     refused: set[tuple[str, str]]
     waiting: set[str]
 
@@ -53,31 +50,20 @@ def read(stack: Stack, own: OwnEffect | None = None, message_ids: Iterable[str] 
     Raises:
         Failed: they cannot be counted.
     """
-    books = _books(stack) if own is None else {}
-    effects = Counter(message_id for book in books.values() for message_id in book)
-    if own is not None:
-        effects = count_effects(stack, message_ids)
-    if stack.ledger_table is None:
-        executions = _executions(stack)
-        resolved = _resolved(stack, executions, effects)
-    else:
-        executions, resolved = _rows(stack, stack.ledger_table)
+    effects = _appointments(stack) if own is None else count_effects(stack, message_ids)
+    executions = _executions(stack)
     return Records(
         deliveries=list(delivery_lines(stack)),
         executions=executions,
-        resolved=resolved,
+        resolved=_resolved(stack, executions, effects),
         effects=effects,
-        books=books,
         refused=_refused(stack),
         waiting=waiting(stack),
     )
 
 
 def execution_names(stack: Stack, status: "ExecutionStatusType") -> set[str]:
-    """Names of the executions of that status, or of a lease's rows of it."""
-    if stack.ledger_table is not None:
-        rows, _ = _rows(stack, stack.ledger_table)
-        return {name for name, known_status in rows.items() if known_status == status}
+    """Names of the executions of that status."""
     return set(_executions(stack, statusFilter=status))
 
 
@@ -86,26 +72,6 @@ def _executions(stack: Stack, **only: Any) -> dict[str, str]:
         stateMachineArn=stack.state_machine, **only
     )
     return {item["name"]: item["status"] for page in pages for item in page["executions"]}
-
-
-def _rows(stack: Stack, table: str) -> tuple[dict[str, str], set[str]]:
-    """The lease's rows as executions, and which of them an operator resolved."""
-    executions: dict[str, str] = {}
-    resolved: set[str] = set()
-    pages = stack.dynamodb.get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
-    for page in pages:
-        for row in page["Items"]:
-            if "status" not in row:
-                continue  # the starter's, from before locks.yaml was deployed over template.yaml
-            name = execution_name(row["message_id"]["S"])
-            outcome = row.get("outcome", {}).get("S")
-            if outcome is None or outcome == Outcome.DEAD_LETTER:
-                executions[name] = "RUNNING"
-            else:
-                executions[name] = "FAILED" if outcome == Outcome.REJECTED else "SUCCEEDED"
-            if outcome == Outcome.RESOLVED:
-                resolved.add(name)
-    return executions, resolved
 
 
 def _resolved(stack: Stack, executions: dict[str, str], effects: dict[str, int]) -> set[str]:
@@ -120,16 +86,12 @@ def _resolved(stack: Stack, executions: dict[str, str], effects: dict[str, int])
     return resolved
 
 
-def _books(stack: Stack) -> dict[str, list[str]]:
+def _appointments(stack: Stack) -> Counter[str]:
+    """How many the example has made for each message."""
     table = find_effect_store(stack)
     found = () if table is None else table.every()
-    effects = [one for one in found if one and str(one.effect_id).startswith("appointment-")]
-    # An appointment that somebody wrote by hand may lack the rest.
-    effects.sort(key=lambda one: (int(one.description.get("slot", 0)), one.message_id))
-    books: dict[str, list[str]] = {}
-    for one in effects:
-        books.setdefault(str(one.description.get("practice", "")), []).append(one.message_id)
-    return books
+    made = (one for one in found if one and str(one.effect_id).startswith("appointment-"))
+    return Counter(one.message_id for one in made)
 
 
 def _refused(stack: Stack) -> set[tuple[str, str]]:

@@ -156,12 +156,9 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
                 wait_for_rest(stack, expected, quiet_seconds=settings.quiet_seconds)
             seconds = time.monotonic() - started
         say("Counting")
-        # Executions that were started in order end in any order, and nobody knows the order of a
-        # team's own effects.
-        ordered = stack.is_fifo and stack.ledger_table is not None and settings.own is None
         ids = [one.message_id for one in sent if one.message_id and one.execution_name]
         found = records.read(stack, settings.own, ids)
-        counted = outcome.judge(sent, found, seconds, ordered=ordered)
+        counted = outcome.judge(sent, found, seconds)
         second = None
         if rehearsal is not None:
             rehearsal.result()

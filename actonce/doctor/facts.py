@@ -181,9 +181,8 @@ class Facts:
         stack: as a person names it.
         parameters: the stack's, by name.
         region: where it is.
-        effect, find: the functions that perform and look up; None if none is named. Behind a lock
-            the consumer performs the example itself.
-        starter: the function that the queue feeds: the starter or the consumer.
+        effect, find: the functions that perform and look up; None if none is named.
+        starter: the function that the queue feeds.
         requests, unstarted, dead_letters: the queues.
         feeds: every mapping of the requests queue, whoever made it.
         decides: every mapping of DeadLetterQueue; there should be none.
@@ -223,12 +222,5 @@ class Facts:
 
     @property
     def start_executions(self) -> str:
-        """When: `always`, `on-trouble`, or behind a lock `never`."""
-        return (
-            self.parameters.get("StartExecutions", "always") if self.starts_executions else "never"
-        )
-
-    @property
-    def starts_executions(self) -> bool:
-        """Whether Step Functions stands in front of the effect."""
-        return self.parameters.get("Strategy", "step-functions") == "step-functions"
+        """When: `always` or `on-trouble`."""
+        return self.parameters.get("StartExecutions", "always")

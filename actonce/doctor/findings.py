@@ -145,21 +145,16 @@ def _called(facts: Facts) -> list[Function]:
     return list({one.arn: one for one in functions if isinstance(one, Function)}.values())
 
 
-def consumer_time_out(facts: Facts) -> Findings:
-    """Who performs effects itself ends no later than is assumed of it."""
-    if facts.start_executions == "always":
+def starter_time_out(facts: Facts) -> Findings:
+    """A starter that makes first attempts ends no later than executions assume of it."""
+    starter = existing(facts.starter)
+    if starter is None or facts.start_executions == "always":
         return
-    consumer = existing(facts.starter)
-    if consumer is None:
-        return
-    name, others = "FUNCTION_TIMEOUT_SECONDS", "others take its messages over"
-    if facts.starts_executions:
-        name, others = "STARTER_TIMEOUT_SECONDS", "executions look up what it began"
-    configured = int((readable(consumer.variables) or {}).get(name, "0"))
-    if configured and consumer.timeout > configured:
+    configured = int((readable(starter.variables) or {}).get("STARTER_TIMEOUT_SECONDS", "0"))
+    if configured and starter.timeout > configured:
         yield _twice(
-            f"{consumer.name} may run {consumer.timeout} s, and {others} as if it ended after "
-            f"{configured}. Deploy the stack again: somebody changed the function."
+            f"{starter.name} may run {starter.timeout} s, and executions look up what it began as "
+            f"if it ended after {configured}. Somebody changed the function: deploy it again."
         )
 
 
@@ -406,7 +401,7 @@ CHECKS: dict[str, Callable[[Facts], Findings]] = {
     "effect-time-out": effect_time_out,
     "effect-version": effect_version,
     "earlier-versions": earlier_versions,
-    "consumer-time-out": consumer_time_out,
+    "starter-time-out": starter_time_out,
     "feeding": feeding,
     "queue": queue,
     "redrive": redrive,

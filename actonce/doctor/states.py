@@ -15,7 +15,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.states import PROVE_NOTHING_HAPPENED
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import UsageError
 
 _CONFIG: Final[Mapping[str, Any]] = {
     "read_timeout": 60,
@@ -77,13 +76,7 @@ def exit_status(answers: Sequence[Answer]) -> int:
 
 
 def ask_about(stack: Stack) -> list[Answer]:
-    """Ask every question of the definition that is deployed.
-
-    Raises:
-        UsageError: the stack has no state machine.
-    """
-    if "ProcessMessageArn" not in stack.outputs:
-        raise UsageError(f"{stack.display_name} starts no executions: leave --states out.")
+    """Ask every question of the definition that is deployed."""
     try:
         deployed = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
     except (ClientError, BotoCoreError) as error:

@@ -48,8 +48,7 @@ def call_at_once(stack: Stack, times: int) -> str | None:
         Failed: the function that the queue feeds does not start.
     """
     starter = stack.starter_function
-    # Behind a lock the consumer performs the effect, whose own function is not called.
-    finds = "" if stack.ledger_table is not None else stack.find_function or ""
+    finds = stack.find_function or ""
     find = json.dumps({"operation": "find", "message": {"message_id": WARM_UP_ID}})
     starts = [(starter, json.dumps({"Records": []}))] * min(times, _WARM_STARTERS)
     looks = [(finds, find)] * times if finds else []

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 from botocore.exceptions import ClientError
 
@@ -102,7 +101,7 @@ def up(
             serving.require_free(port)
         paths.deploy_log.unlink(missing_ok=True)
         # Before anything is stopped or thrown away, for a build is what fails most often.
-        build(paths, say, wanted)
+        build(paths, say)
         if state is not None and (fresh or not state.deployed):
             half = "The stack was deployed half; starting over"
             say("Starting afresh" if state.deployed else half)
@@ -140,28 +139,19 @@ def check(paths: Paths, parameters: Mapping[str, str]) -> None:
     _values(paths, parameters)
 
 
-def own_template(paths: Paths, parameters: Mapping[str, str]) -> Path:
-    """The template that is deployed if no project nests one.
-
-    `Strategy` is a parameter of locks.yaml alone, so whoever gives it means that template.
-    """
-    return paths.stack / ("templates/locks.yaml" if parameters.get("Strategy") else "template.yaml")
-
-
-def build(paths: Paths, say: Say, parameters: Mapping[str, str] = MappingProxyType({})) -> None:
+def build(paths: Paths, say: Say) -> None:
     """Run `sam build`, unless these sources are built already; needs no server.
 
     Args:
         paths: of the embedded AWS.
         say: is called with each step.
-        parameters: of the deployment; they decide which template is built.
 
     Raises:
         Failed: the build failed.
     """
     overrides = {"PythonRuntime": _python_runtime()}
-    template = own_template(paths, parameters)
-    digest = _digest(paths, {**overrides, "Strategy": parameters.get("Strategy", "")})
+    template = paths.stack / "template.yaml"
+    digest = _digest(paths, overrides)
     if paths.built_of.exists() and paths.built_of.read_text() == digest:
         return
     if paths.is_project:
@@ -237,7 +227,7 @@ def _digest(paths: Paths, parameters: Mapping[str, str]) -> str:
     if paths.is_project:
         templates = list(nesting.all_of(_project(paths)))
     else:
-        templates = [nesting.read(own_template(paths, parameters))]
+        templates = [nesting.read(paths.stack / "template.yaml")]
     deployed = sorted({file for one in templates for file in _deployed_by(one, paths.home)})
     here = Path(__file__).parent
     # By their paths from the stack, so that it may lie anywhere.
@@ -301,7 +291,7 @@ def _values(
         UsageError: neither template has a parameter that is given, or allows its value.
     """
     if not paths.is_project:
-        template = nesting.read(own_template(paths, given))
+        template = nesting.read(paths.stack / "template.yaml")
         _check(given, [template], kept=kept)
         local = {**LOCAL_PARAMETERS, "PythonRuntime": _python_runtime(), **given}
         return {name: local[name] for name in local.keys() & template.parameters.keys()}, {}

@@ -4,8 +4,7 @@
 - a batch has two deliveries at most, for two cores;
 - a provider that is down is retried for 15 s only;
 - the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery,
-  and the starter's time-out with it; behind a lock a crash is waited out in the queue, so they are
-  shorter still, and so is a lease;
+  and the starter's time-out with it;
 - the margin for a straggler may be short, because a cold start does not take 10 s here;
 - alarms on more than one metric are left out, because MiniStack refuses them;
 - `local_audit` has rewritten the audit's nested stack.
@@ -32,15 +31,11 @@ STARTER_TIMEOUT_SECONDS = 16
 VISIBILITY_TIMEOUT_SECONDS = 10
 """Longer than the SDK retries a call that is refused. A starter that is slower, until its time-out,
 has its deliveries beside another, which suppresses them."""
-CONSUMER_VISIBILITY_TIMEOUT_SECONDS = 5
-CONSUMER_TIMEOUT_SECONDS = 8
-LEASE_SECONDS = 4
 
 LOCAL_RETRY = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxAttempts": 4}
 """15 s in all, because MiniStack ignores the jitter."""
 MAX_RETRIES = 3
-"""The same of first attempts and behind a lock: messages come back from the queue after some 4, 8
-and 16 s."""
+"""The same of first attempts: messages come back from the queue after some 4, 8 and 16 s."""
 
 BATCH_SIZE = 2
 
@@ -98,12 +93,7 @@ def rewrite(built: Path, settings: Settings) -> Path:
         template.get("Globals", {}).get("Function", {}).pop("Layers", None)
         for name, allowed in HERE.items():
             template["Parameters"][name] |= allowed
-        if "ConsumerFunction" in resources:
-            _hurry_consumer(resources, values)
-            for rule in ("TakeoverNeedsTime", "TakeoverOfOwnEffectNeedsMoreTime"):
-                del template["Rules"][rule]  # they compare the times that are used on AWS
-        else:
-            _hurry_machine(built.parent, resources, values)
+        _hurry_machine(built.parent, resources, values)
     target = _beside(built)
     target.write_text(yaml.safe_dump(template, sort_keys=False))
     return target
@@ -175,22 +165,6 @@ def _hurry_machine(folder: Path, resources: dict[str, Any], values: Mapping[str,
         variables["STARTER_TIMEOUT_SECONDS"] = str(starter["Timeout"])
         variables["MAX_RETRIES"] = str(MAX_RETRIES)
     starter["Events"]["Requests"]["Properties"]["BatchSize"] = BATCH_SIZE
-
-
-def _hurry_consumer(resources: dict[str, Any], values: Mapping[str, str]) -> None:
-    queue = resources["RequestsQueue"]["Properties"]
-    queue["VisibilityTimeout"] = CONSUMER_VISIBILITY_TIMEOUT_SECONDS
-    consumer = resources["ConsumerFunction"]["Properties"]
-    consumer["Events"]["Requests"]["Properties"]["BatchSize"] = BATCH_SIZE
-    variables = consumer["Environment"]["Variables"]
-    seconds = CONSUMER_TIMEOUT_SECONDS
-    if value_of(variables["EFFECT_FUNCTION_ARN"], values) != "":
-        # A takeover also waits for the function that may have been called.
-        seconds += int(values[THEIRS])
-    consumer["Timeout"] = seconds
-    variables["FUNCTION_TIMEOUT_SECONDS"] = str(seconds)
-    variables["LEASE_SECONDS"] = str(LEASE_SECONDS)
-    variables["MAX_RETRIES"] = str(MAX_RETRIES)
 
 
 def code_places(template: nesting.Template) -> frozenset[str]:

@@ -69,12 +69,6 @@ _BY_REASON: Final[Mapping[Any, Advice]] = {
 }
 
 
-def _see_why_it_waits(facts: Facts) -> Advice | None:
-    if facts.state != WAITING or facts.failure.get("reason") is not None:
-        return None
-    return Advice(f"See why it waits: {command(facts.story, 'dead-letters show')}")
-
-
 def _check_with_provider(facts: Facts) -> Advice | None:
     if facts.state != WAITING:
         return None
@@ -163,7 +157,6 @@ RULES: Final[tuple[Callable[[Facts], Advice | None], ...]] = (
     _look_for_effect,
     _resolve,
     _decide_by_reason,
-    _see_why_it_waits,
     _check_with_provider,  # the last of those that wait for a decision
     _undo_surplus,
     _undo_rejected,

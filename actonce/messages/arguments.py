@@ -16,7 +16,7 @@ def command(story: Story, words: str) -> str:
 
 def message_argument(story: Story) -> str:
     """The message as an argument that can be copied into a shell."""
-    # Of a row alone nothing is found by the name of an execution.
+    # A row alone is not found by the name of an execution.
     may_be_name = story.row is None or story.execution is not None
     return as_argument(story.message_id, story.execution_name, may_be_name=may_be_name)
 

@@ -37,9 +37,6 @@ class DeadLetter(Entry):
     """An entry of DeadLetterQueue; the fields are those that the state DeadLetter posts.
 
     Attributes:
-        execution_arn, task_token: None behind a lease.
-        attempt_id: of the attempt that posted it; only behind a lease.
-        source: the message as its producer sent it; likewise.
         message: the execution's input; None where it was too large to be posted.
         excerpt: a line of the message's body; empty where that was too large to be posted.
         older: other letters of the same execution, which wait no more.
@@ -49,15 +46,13 @@ class DeadLetter(Entry):
 
     message_id: str
     execution_name: str
-    execution_arn: str | None
+    execution_arn: str
     reason: str
     error: str
     cause: str
     rounds: int
     posted_at: str
-    task_token: str | None
-    attempt_id: str | None
-    source: dict[str, Any] | None
+    task_token: str
     message: dict[str, Any] | None
     excerpt: str
     older: tuple["DeadLetter", ...] = ()
@@ -121,15 +116,13 @@ def dead_letter(queued: Queued) -> DeadLetter | None:
             queued=queued,
             message_id=_text(posted["message_id"]),
             execution_name=_text(posted["execution_name"]),
-            execution_arn=_text_or_none(posted.get("execution_arn")),
+            execution_arn=_text(posted["execution_arn"]),
             reason=_text(posted["reason"]),
             error=_text(posted["error"]),
             cause=_text(posted["cause"]),
             rounds=int(posted["rounds"]),
             posted_at=_text(posted["posted_at"]),
-            task_token=_text_or_none(posted.get("task_token")),
-            attempt_id=_text_or_none(posted.get("attempt_id")),
-            source=posted.get("source"),
+            task_token=_text(posted["task_token"]),
             message=message,
             excerpt=excerpt(body) if isinstance(body, str) else "",
         )
@@ -143,16 +136,11 @@ def _text(value: Any) -> str:
     return value
 
 
-def _text_or_none(value: Any) -> str | None:
-    return None if value is None else _text(value)
-
-
 def of_each_message(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
     """The letter of each message that was posted last, with its older ones; oldest first."""
     of_message: dict[str, list[DeadLetter]] = {}
     for letter in sorted(letters, key=lambda it: (it.posted_at, it.since), reverse=True):
-        name = letter.execution_arn or letter.execution_name
-        of_message.setdefault(name, []).append(letter)
+        of_message.setdefault(letter.execution_arn, []).append(letter)
     newest_first = [replace(newest, older=tuple(older)) for newest, *older in of_message.values()]
     return newest_first[::-1]
 
@@ -210,11 +198,11 @@ def list_dead_letters(
             continue
         if entry_filter.matches(letter.texts()):
             matching.add(letter.entry)
-        letters.append(replace(letter, queued=replace(queued, body=""), message=None, source=None))
+        letters.append(replace(letter, queued=replace(queued, body=""), message=None))
     newest = of_each_message(letters)
-    ends = find_ended_undecided(stack, {arn for one in newest if (arn := one.execution_arn)})
+    ends = find_ended_undecided(stack, {one.execution_arn for one in newest})
     for number, one in enumerate(newest):
-        status, at = ends.get(str(one.execution_arn), (None, None))
+        status, at = ends.get(one.execution_arn, (None, None))
         # Not of a letter that was posted since: both times are Step Functions' own.
         if status and at and one.posted_at <= timestamp(at):
             newest[number] = replace(one, ended=status.lower())

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.history import Step
 from actonce.messages.states import (
     AFTER_DECISION,
@@ -41,7 +40,7 @@ class Facts:
 
     @property
     def row(self) -> Record | None:
-        """Its row with a status, where no execution tells more."""
+        """Its first attempt's row, where no execution tells more."""
         return None if self.story.execution else self.story.row
 
     @property
@@ -74,14 +73,14 @@ class Facts:
         return self.entered in AFTER_DECISION
 
 
-def gather_facts(story: Story, letter: DeadLetter | None = None) -> Facts:
-    """The facts of a message; `letter`: if it was read, for a row does not keep why it waits."""
+def gather_facts(story: Story) -> Facts:
+    """The facts of a message."""
     number, entered = last_entered(story.steps)
     decisions = [wait.decision for wait in story.dead_letters if wait.decision]
     return Facts(
         story=story,
         state=state_of(story),
-        failure=failure_of(story, letter),
+        failure=failure_of(story),
         decision=decisions[-1] if decisions else {},
         entered=entered,
         failures=latest_failures(story.steps),
@@ -89,12 +88,6 @@ def gather_facts(story: Story, letter: DeadLetter | None = None) -> Facts:
     )
 
 
-def failure_of(story: Story, letter: DeadLetter | None) -> Record:
-    """Why it is a dead letter: `reason`, `error`, `cause`, `rounds`, as far as that is known.
-
-    The history tells of the letter that waits; the letter at hand may be an earlier one.
-    """
-    if story.dead_letters:
-        return dict(story.dead_letters[-1].failure)
-    names = ("reason", "error", "cause", "rounds")
-    return {} if letter is None else {name: getattr(letter, name) for name in names}
+def failure_of(story: Story) -> Record:
+    """Why it is a dead letter: `reason`, `error`, `cause`, `rounds`; empty: it is none."""
+    return dict(story.dead_letters[-1].failure) if story.dead_letters else {}

@@ -114,7 +114,7 @@ TELL_DEAD_LETTER, TELL_DECISION = "TellDeadLetter", "TellDecision"
 """The states that put events. What fails there changes nothing."""
 
 NO_FUNCTION_FINDS = "No function is named to look it up"
-"""What FindEffect, or a consumer, ends with where no FindFunctionArn was given."""
+"""What FindEffect ends with where no FindFunctionArn was given."""
 
 HASHED_NAME_PREFIX = "sha256-"
 """What the name of an execution begins with that is a hash of its message's id."""
@@ -125,8 +125,6 @@ BEFORE_LOOK_UP = " | FindEffect: "
 
 def find_execution(stack: Stack, name: str, arn: str | None = None) -> Execution | None:
     """The execution of that name, or ARN, which may be a former state machine's; None: none."""
-    if arn is None and stack.ledger_table is not None:
-        return None
     try:
         answer = stack.stepfunctions.describe_execution(
             executionArn=arn or stack.execution_arn(name)
@@ -165,7 +163,7 @@ def find_ended_undecided(stack: Stack, arns: Collection[str]) -> dict[str, tuple
     found: dict[str, tuple[str, datetime]] = {}
     read: "PaginatorConfigTypeDef" = {"MaxItems": max(1_000, 2 * len(arns)), "PageSize": 1_000}
     with contextlib.suppress(ClientError, BotoCoreError):
-        for status in ENDED_UNDECIDED if stack.ledger_table is None and arns else ():
+        for status in ENDED_UNDECIDED if arns else ():
             for page in stack.stepfunctions.get_paginator("list_executions").paginate(
                 stateMachineArn=stack.state_machine, statusFilter=status, PaginationConfig=read
             ):

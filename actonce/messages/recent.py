@@ -1,7 +1,6 @@
-"""The recent messages: executions, or the rows of a lease.
+"""The recent messages by their executions.
 
-Step Functions lists the newest executions first, so that few more are read than are shown. Rows
-have no order of time: their table is read from its beginning, up to `MOST_ROWS`.
+Step Functions lists the newest first, so that few more are read than are shown.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from botocore.exceptions import ClientError
 from actonce.messages import history
 from actonce.messages.history import Execution
 from actonce.messages.newest import Newest
-from actonce.messages.states import StateName, state_of_execution, state_of_row, state_of_running
+from actonce.messages.states import StateName, state_of_execution, state_of_running
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import UsageError
 from actonce_core.histories.reading import read_events
@@ -24,10 +23,6 @@ from actonce_core.records import timestamp
 from actonce_core.transient import error_code
 
 EXECUTION_STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
-ROW_STATUSES: Final = ("IN_PROGRESS", "COMPLETE")
-
-MOST_ROWS: Final = 20_000
-"""Most rows that are read of a table, about: DynamoDB charges for reading."""
 
 MOST_NAMES: Final = 1000
 """Most executions that one call of Step Functions lists."""
@@ -64,12 +59,12 @@ class Recent:
     """A message.
 
     Attributes:
-        name: of its execution, or its row's key; every command takes it as an id.
+        name: of its execution; every command takes it as an id.
         message_id: the producer's; None: the name is a hash, and the execution is gone or, on a
             page that is too long, was not looked up.
-        status: AWS's of the execution, or what the row says of itself.
+        status: AWS's of the execution.
         state: one of `states.STATES`; None: the page is too long to look them up.
-        since: when the execution began, or the row was last written (UTC).
+        since: when the execution began (UTC).
         ended: when the execution did; None else.
     """
 
@@ -99,14 +94,12 @@ class Page:
     Attributes:
         messages: the newest first, as far as AWS lists them so.
         cursor: where the next page begins, for `page`; None: there is none.
-        looked_at: how many executions, or rows, were read to find these.
-        read_in_part: the table was not read to its end, so newer ones may be missing.
+        looked_at: how many executions were read to find these.
     """
 
     messages: list[Recent]
     cursor: str | None
     looked_at: int
-    read_in_part: bool = False
 
 
 def is_of_trouble(stack: Stack) -> bool:
@@ -141,20 +134,18 @@ def page(  # noqa: PLR0913 - which of all, and what is known of them
     Args:
         stack: whose.
         status: only messages of this status, in upper or lower case.
-        between: only messages that began, or were last written, in that span.
+        between: only messages that began in that span.
         cursor: of the page before.
         limit: most messages of a page.
         known: messages that earlier pages looked up.
 
     Raises:
         UsageError: there is no such status, or the cursor is invalid.
-        ClientError: the executions, or rows, cannot be read.
+        ClientError: the executions cannot be read.
     """
     offset, token = _position(cursor)
-    wanted = None if status is None else _known_status(stack, status)
+    wanted = None if status is None else _known_status(status)
     since, until = between
-    if stack.ledger_table is not None:
-        return _page_of_rows(stack, wanted, between, offset, limit)
     arguments: dict[str, Any] = {"stateMachineArn": stack.state_machine}
     arguments |= {} if wanted is None else {"statusFilter": wanted}
     # One more, which tells whether there are more; of a time the others are passed over, as many
@@ -228,11 +219,11 @@ def _recent(listed: Mapping[str, Any]) -> Recent:
     )
 
 
-def _known_status(stack: Stack, status: str) -> str:
-    known = EXECUTION_STATUSES if stack.ledger_table is None else ROW_STATUSES
+def _known_status(status: str) -> str:
     wanted = status.upper().replace("-", "_")
-    if wanted not in known:
-        raise UsageError(f"There is no status {status!r} here; there are {', '.join(known)}.")
+    if wanted not in EXECUTION_STATUSES:
+        there_are = ", ".join(EXECUTION_STATUSES)
+        raise UsageError(f"There is no status {status!r}; there are {there_are}.")
     return wanted
 
 
@@ -288,48 +279,3 @@ def _running_state(stack: Stack, arn: str) -> tuple[StateName, bool]:
     steps = history.steps(events)
     has_ended = any(step.event_type == "ended" for step in steps[-1:])
     return state_of_running(steps, decision_waits(events)), has_ended
-
-
-def _page_of_rows(
-    stack: Stack, status: str | None, between: Between, offset: int, limit: int
-) -> Page:
-    """A page of rows; the table is read from its beginning, in no order of time."""
-    since, until = (moment and timestamp(moment) for moment in between)
-    wanted = {"#status =": status, "updated >=": since, "updated <": until}
-    values = {f"{what} :v{n}": one for n, (what, one) in enumerate(wanted.items()) if one}
-    arguments: dict[str, Any] = {
-        "TableName": stack.ledger_table,
-        "FilterExpression": " AND ".join(["attribute_exists(#status)", *values]),
-        "ProjectionExpression": "message_id, #status, outcome, updated, attempt_id, "
-        "consumption_count",
-        "ExpressionAttributeNames": {"#status": "status"},
-    }
-    if values:
-        given = {text.rpartition(" ")[2]: {"S": one} for text, one in values.items()}
-        arguments["ExpressionAttributeValues"] = given
-    found: list[Recent] = []
-    read = 0
-    while True:
-        answer = stack.dynamodb.scan(**arguments)
-        read += answer["ScannedCount"]
-        found += [_row(item) for item in answer["Items"]]
-        last = answer.get("LastEvaluatedKey")
-        if not last or read >= MOST_ROWS:
-            break
-        arguments["ExclusiveStartKey"] = last
-    found.sort(key=lambda message: message.since, reverse=True)
-    end = offset + limit
-    cursor = f"{end}:" if len(found) > end else None
-    return Page(found[offset:end], cursor, read, read_in_part=bool(last))
-
-
-def _row(item: dict[str, Any]) -> Recent:
-    message_id = item["message_id"]["S"]
-    return Recent(
-        name=message_id,
-        message_id=message_id,
-        status=item["status"]["S"],
-        state=state_of_row({name: next(iter(value.values())) for name, value in item.items()}),
-        since=datetime.fromisoformat(item["updated"]["S"]),
-        ended=None,
-    )

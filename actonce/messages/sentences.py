@@ -27,7 +27,7 @@ from actonce.messages.states import (
     is_handed_on,
     is_held,
 )
-from actonce.messages.story import Record, Story, is_of_first_attempt
+from actonce.messages.story import Record, Story
 from actonce.messages.unstarted import RECEIVED_TOO_OFTEN
 from actonce.queues.scan import held_by_another
 from actonce.terminal.error_names import error_label
@@ -118,24 +118,20 @@ def _last_attempt(facts: Facts, row: Record) -> str:
     elif is_handed_on(row):
         then = "The message was left to an execution, and SQS brings it back to have that started."
     elif not is_held(row):
-        nothing = "Nothing happened at the last one. " if "stage" in row else ""
-        then = f"{nothing}SQS brings the message back for another."
+        then = "Nothing happened at the last one. SQS brings the message back for another."
     else:
-        at = f"; its last sign of life was at {_at(row['updated'])}" if "updated" in row else ""
-        then = f"The last one has not said how it ended{at}."
-        if "lock_seconds" in row:
-            then += f" Another may take it over after {row['lock_seconds']} s without one."
-        elif is_of_first_attempt(row):
-            then += (
-                " If it died, SQS brings the message back while the queue keeps it, and an "
-                "execution waits until that attempt can act no more, then looks the effect up."
-            )
+        then = (
+            "The last one has not said how it ended; its last sign of life was at "
+            f"{_at(row['updated'])}. If it died, SQS brings the message back while the queue keeps "
+            "it, and an execution waits until that attempt can act no more, then looks the effect "
+            "up."
+        )
     return f"{began} {then}"
 
 
 def _performed(facts: Facts) -> str:
     row = facts.row
-    if row is None or not is_of_first_attempt(row):
+    if row is None:
         return "An attempt performed it."
     return f"Attempt {row.get('consumption_count', 1)} performed it at {_at(row['updated'])}."
 
@@ -213,8 +209,7 @@ def _note(facts: Facts) -> str:
     at = parse_time(facts.decision.get("decided_at"))
     when = f" at {in_utc(at)}" if at else ""
     output = {} if facts.story.execution is None else facts.story.execution.output
-    row = facts.story.row or {}
-    note = facts.decision.get("note") or output.get("note") or row.get("note")
+    note = facts.decision.get("note") or output.get("note")
     return f"{when}: {note!r}" if note else when
 
 

@@ -111,7 +111,6 @@ _OF_OUTCOME: Final[Mapping[str, StateName]] = {
     "found": "found",
     "resolved": "resolved",
     "rejected": "rejected",
-    "dead_letter": WAITING,
 }
 
 
@@ -149,7 +148,7 @@ def state_of_running(steps: Sequence[Step], waits: Sequence[DecisionWait]) -> St
 
 
 def state_of_row(row: Mapping[str, Any]) -> StateName:
-    """The state of a message by its row, of a lease or of a first attempt."""
+    """The state of a message by the row of its first attempt."""
     if row["status"] == "COMPLETE":
         return _OF_OUTCOME.get(str(row.get("outcome")), "ended")
     is_first = is_held(row) and int(row.get("consumption_count", 1)) <= 1
@@ -158,12 +157,12 @@ def state_of_row(row: Mapping[str, Any]) -> StateName:
 
 def is_held(row: Mapping[str, Any]) -> bool:
     """Of a row in progress: whether an attempt may be under way."""
-    return "attempt_id" in row and row.get("stage") != RELEASED
+    return bool(row["stage"] != RELEASED)
 
 
 def is_handed_on(row: Mapping[str, Any]) -> bool:
     """Whether the message of a row was left to an execution."""
-    return row["status"] != "COMPLETE" and row.get("stage") == STARTED
+    return bool(row["status"] != "COMPLETE" and row["stage"] == STARTED)
 
 
 def state_of_execution(status: str, outcome: str | None = None) -> StateName:

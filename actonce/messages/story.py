@@ -84,7 +84,7 @@ class Story:
     Attributes:
         lines: of the starter's log.
         fingerprint: `fingerprint`, `first_seen` and `memory` of the row that the starter wrote.
-        row: what a lease, or a starter that attempts itself, wrote of an attempt.
+        row: that row, if a starter that makes the first attempt itself wrote it.
         effects: `OwnEffect.as_json` of each.
         unstarted_scan: its entries in UnstartedQueue, as far as that was read.
         effects_location: a person's name for where effects were looked for; None: nowhere, so that
@@ -178,20 +178,11 @@ class Story:
         if self.row is not None:
             at = datetime.fromisoformat(self.row["updated"])
             outcome = f" ({self.row['outcome']})" if "outcome" in self.row else ""
-            stage = f", {self.row['stage']}" if "stage" in self.row and not outcome else ""
-            number, where = self.row.get("consumption_count", 1), "Lease"
-            attempts = f"{number} attempts"
-            if is_of_first_attempt(self.row):
-                attempts, where = f"attempt {number}", "Fingerprints"
-            more = ", ".join(filter(None, [attempts, self.row.get("note")]))
+            stage = "" if outcome else f", {self.row['stage']}"
             what = f"{self.row['status']}{outcome}{stage}"
-            entries.append(TimelineEntry(at, where, what, more))
+            attempt = f"attempt {self.row.get('consumption_count', 1)}"
+            entries.append(TimelineEntry(at, "Fingerprints", what, attempt))
         return sorted(entries, key=lambda entry: entry.at)
-
-
-def is_of_first_attempt(row: Mapping[str, Any]) -> bool:
-    """Whether a starter wrote the row that makes the first attempt itself."""
-    return str(row.get("memory", "")).endswith(FIRST_ATTEMPT)
 
 
 def read_story(
@@ -232,15 +223,14 @@ def read_story(
         waiting = begun("unstarted", lambda: _unstarted(stack, message_id, unstarted))
         events = begun("history", lambda: _events(stack, arn))
     row = known() or {}
-    # A lease writes no `first_seen`, and only a starter that attempts a status.
-    names = ("fingerprint", "first_seen", "memory") if "first_seen" in row else ()
+    names = ("fingerprint", "first_seen", "memory")
     fingerprint = {name: row[name] for name in names if name in row} or None
     story = Story(
         message_id=message_id,
         execution_name=execution_name(message_id),
         lines=lines() or [],
         fingerprint=fingerprint,
-        row=row if "status" in row else None,
+        row=row if "stage" in row else None,
         execution=execution,
         steps=history.steps(events() or []),
         dead_letters=decision_waits(events() or []),
@@ -311,7 +301,7 @@ def _is_conflict(line: Record) -> bool:
 
 
 def _row(stack: Stack, message_id: str) -> Record | None:
-    """The id's row in the Fingerprints table, whoever wrote it."""
+    """The id's row in the Fingerprints table."""
     item = stack.dynamodb.get_item(
         TableName=stack.fingerprints_table,
         Key={"message_id": {"S": message_id}},
@@ -325,7 +315,7 @@ def _may_be_forgotten(stack: Stack, fingerprint: Record | None, now: datetime) -
     if fingerprint is None:
         return False
     memory = str(fingerprint.get("memory", "")).removesuffix(FIRST_ATTEMPT)
-    if stack.ledger_table is not None or memory not in ("", stack.state_machine):
+    if memory not in ("", stack.state_machine):
         return True
     return now - datetime.fromisoformat(fingerprint["first_seen"]) > SURELY_REMEMBERED
 

@@ -10,11 +10,13 @@ from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.effect_store import EffectStore, find_effect_store
 from actonce.messages.facts import gather_facts
 from actonce.messages.filters import Entry
+from actonce.messages.history import Execution
 from actonce.messages.sentences import describe, describe_conflicts
 from actonce.messages.states import STATES, StateName
 from actonce.messages.story import Part, Story, UnstartedScan
 from actonce.messages.unstarted import Unstarted
 from actonce.stack.clients import Stack
+from actonce_core.histories.stays import DecisionWait
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,8 @@ class Summary:
     Attributes:
         state: one of `STATES`, with its `label` and `explanation`.
         status: AWS's of its execution, or what its row says of itself; None: it has neither.
-        outcome: `performed`, `found`, `resolved`, `rejected`, or of a row `dead_letter`; None: it
-            has not ended, or does not say.
+        outcome: `performed`, `found`, `resolved` or `rejected`; None: it has not ended, or does not
+            say.
         effects: how many effects were found; None: that is not known.
         sentence: what happened, and who did it.
         advice: what to do now, and why; None: nothing.
@@ -53,17 +55,14 @@ class Summary:
         return asdict(self)
 
 
-def summarize(
-    story: Story, letter: DeadLetter | None = None, *, differs_beside: bool = False
-) -> Summary:
+def summarize(story: Story, *, differs_beside: bool = False) -> Summary:
     """Summarize all that was read of a message.
 
     Args:
         story: the message's.
-        letter: its dead letter, if that was read: a row does not keep why it waits.
         differs_beside: what differs in a conflict is shown beside it, so no command is named.
     """
-    facts, execution, row = gather_facts(story, letter), story.execution, story.row or {}
+    facts, execution, row = gather_facts(story), story.execution, story.row or {}
     advice, conflicts = advise(facts), describe_conflicts(story)
     if any(entry.is_conflict for entry in story.unstarted):
         remedy = _REMEDY
@@ -105,19 +104,29 @@ def advice_on(
     effect_store = effect_store or find_effect_store(stack)
     is_unknown = letter is not None and not letter.nothing_happened
     unstarted = [entry] if isinstance(entry, Unstarted) else []
+    execution, wait = (None, None) if letter is None else _by_letter(letter)
     story = Story(
         message_id=entry.ids["message_id"] or entry.display_name,
         execution_name=entry.display_name if letter is None else letter.execution_name,
-        row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
+        execution=execution,
+        dead_letters=[] if wait is None else [wait],
         unstarted_scan=UnstartedScan(unstarted),
         effects_location=None if effect_store is None else effect_store.location,
         has_find_function=stack.find_function is not None,
         unread={"effects": ""} if effect_store is not None and is_unknown else {},
         options=stack.options,
     )
-    summary = summarize(story, letter, differs_beside=differs_beside)
+    summary = summarize(story, differs_beside=differs_beside)
     is_conflict = any(entry.is_conflict for entry in unstarted)
     return Advice(summary.advice, "discard" if is_conflict else summary.advised)
+
+
+def _by_letter(letter: DeadLetter) -> tuple[Execution, DecisionWait]:
+    """The execution of a letter that waits, and its wait, as far as the letter tells."""
+    arn, name, since = letter.execution_arn, letter.execution_name, letter.since
+    failure = {one: getattr(letter, one) for one in ("reason", "error", "cause", "rounds")}
+    running = Execution(arn, name, "RUNNING", since, None, None, None, {}, {})
+    return running, DecisionWait(since, failure)
 
 
 _REMEDY = (

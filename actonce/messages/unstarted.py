@@ -176,8 +176,6 @@ def find_by_message_id(queue: QueueReader, reader: MessageReader, name: str) -> 
 
 def find_first_execution(stack: Stack, message_id: str) -> Execution | str:
     """The execution of a conflict's id; or a sentence on why its content cannot be compared."""
-    if stack.ledger_table is not None:
-        return "A lease keeps no content, so what came first cannot be compared."
     try:
         execution = find_execution(stack, execution_name(message_id))
     except ClientError as error:

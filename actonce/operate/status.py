@@ -79,7 +79,7 @@ class Status:
         queues: by `requests`, `unstarted` and `dead_letters`.
         embedded_at: the address of the embedded AWS; None: the stack is on AWS.
         version: of the release that it was deployed from.
-        strategy, start_executions: the parameters.
+        start_executions: the parameter.
         alarms: those that are on; None also: they have no data yet.
         audited: of the last audit's summary the days, `generated_at`, `sentence`, `exit_status`,
             `over_until` and `not_yet_judged`, with its age in seconds and its severity
@@ -98,7 +98,6 @@ class Status:
     region: str = ""
     embedded_at: str | None = None
     version: str | None = None
-    strategy: str | None = None
     start_executions: str | None = None
     executions: Executions | None = None
     alarms: tuple[Alarm, ...] | None = None
@@ -127,10 +126,9 @@ class Status:
         return "provider" if is_failing or (counts and counts.retrying.count) else None
 
     @property
-    def strategy_label(self) -> str | None:
-        """The strategy, and whether executions are started on trouble only."""
-        is_rare = self.start_executions == "on-trouble"
-        return f"{self.strategy}, executions on trouble only" if is_rare else self.strategy
+    def executions_label(self) -> str:
+        """When executions are started, in words."""
+        return "on trouble only" if self.start_executions == "on-trouble" else "for each message"
 
     @property
     def is_seen_whole(self) -> bool:
@@ -220,7 +218,6 @@ def status(
         region=region,
         embedded_at=stack.aws.endpoint_url,
         version=stack.version,
-        strategy=stack.outputs.get("Strategy"),
         start_executions=stack.start_executions,
         pause=pause.result(),
         event_source_mappings=tuple(mappings.result() or ()),
@@ -244,16 +241,14 @@ def _seen(not_seen: dict[str, str], name: str, look: Callable[[], T | None]) -> 
 
 def _executions(
     stack: Stack, now: datetime, known: EndedMessages | None, letters: Callable[[], int]
-) -> Executions | None:
-    """Count them; None behind a lease, where that would read the whole table.
+) -> Executions:
+    """Count them.
 
     Of what has run for long, each letter is of one that waits for a decision and not for more.
 
     Raises:
         Failed: the stack does not say for how long an attempt may take.
     """
-    if stack.ledger_table is not None:
-        return None
     seconds = stack.outputs.get("EffectTimeoutSeconds")
     if seconds is None:
         raise Failed("The stack does not say its EffectTimeoutSeconds: deploy it anew.")

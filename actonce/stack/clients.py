@@ -242,20 +242,17 @@ class Stack:
     unstarted_queue = _Read(lambda stack: stack.outputs["UnstartedQueueUrl"])
     dead_letter_queue = _Read(lambda stack: stack.outputs["DeadLetterQueueUrl"])
     fingerprints_table = _Read(lambda stack: stack.outputs["FingerprintsTableName"])
-    ledger_table = _Read(lambda stack: stack.outputs.get("LedgerTableName"))
-    """Of a lease; None if the stack starts executions."""
     effects_table = _Read(lambda stack: stack.outputs["EffectsTableName"])
     """The table that the effects are in; missing if the stack does not know one."""
     effects_attributes = _Read(lambda stack: stack.outputs.get("EffectsAttributes"))
     """Of that table, see `Attributes.of_output`."""
     effect_function = _Read(lambda stack: stack.outputs["EffectFunctionArn"])
-    """What performs effects, by name or ARN; missing if a lock's consumer performs the example."""
+    """What performs effects, by name or ARN."""
     find_function = _Read(lambda stack: stack.outputs.get("FindFunctionArn"))
     """What looks up effects, by name or ARN; None if a person has to."""
     state_machine = _Read(lambda stack: stack.outputs["ProcessMessageArn"])
-    """Only a stack that starts executions has it."""
     starter_function = _Read(lambda stack: stack.outputs["StarterFunctionName"])
-    """The function that the queue feeds: StarterFunction or ConsumerFunction."""
+    """The function that the queue feeds."""
     starter_log_group = _Read(lambda stack: stack.outputs["StarterLogGroupName"])
     start_executions = _Read(lambda stack: stack.outputs.get("StartExecutions"))
     """`always`, `on-trouble`, or None: the stack does not say, and starts one of each message."""
@@ -382,7 +379,7 @@ def _within(
     """The ActOnce stacks in a stack; `above` has the outputs of the stack around it."""
     found = described(aws, name)
     outputs = _outputs(found)
-    if "UnstartedQueueUrl" in outputs:
+    if "ProcessMessageArn" in outputs:
         of_the_audit = {one: above[one] for one in OF_THE_AUDIT if one in above}
         yield Stack(aws, name, of_the_audit | outputs, path, id=found["StackId"])
     elif depth < _DEEPEST:

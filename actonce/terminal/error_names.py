@@ -7,15 +7,9 @@ they are: people search for them.
 from collections.abc import Mapping
 
 WORDS: Mapping[str, str] = {
-    "ConflictingContent": "the same id with another content",
     "HeldBack": "held back behind another of its group",
-    "KnownElsewhere": "another memory knows it",
-    "LockLost": "another attempt took it over",
     "OutOfTime": "out of time",
-    "StillInProgress": "another attempt is at work",
     "TooLittleTime": "its turn came too late in the batch",
-    "_CannotFind": "it could not be looked up",
-    "_RoundsUsedUp": "rounds used up",
 }
 """Words by error name."""
 

@@ -26,7 +26,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from actonce.cli.demo import Strategy
 from actonce.demo import records
 from actonce.demo.run import Result, Settings, run
 from actonce.embedded import faults, functions, lifecycle
@@ -83,7 +82,6 @@ FAILURES: dict[str, list[Any]] = {
     "find-down": [
         _rule(f"{_DYNAMODB}Query", (400, "ResourceNotFoundException")),
         _rule(f"{_DYNAMODB}PutItem", "lost", '"appointment-'),
-        _rule(f"{_DYNAMODB}TransactWriteItems", "lost", '"appointment-'),
     ],
 }
 """What the functions' calls meet, by name, as `failing_services` has it."""
@@ -181,7 +179,6 @@ def report(result: Result, trouble: Trouble) -> dict[str, Any]:
         "trouble": None if trouble.error is None else repr(trouble.error),
         "good": bool(
             outcome.exactly_once
-            and not outcome.out_of_order
             and not exiled
             and not differences
             and trouble.error is None
@@ -198,7 +195,6 @@ def main(
     spell_seconds: Annotated[float, typer.Option(min=1, help="How long a failure lasts.")] = 4,
     faults_: Annotated[faults.Level, typer.Option("--faults")] = faults.Level.MANY,
     seed: Annotated[int, typer.Option()] = 1,
-    strategy: Annotated[Strategy, typer.Option()] = Strategy.STEP_FUNCTIONS,
 ) -> None:
     """Run it and print the result, a JSON object."""
     if unknown := set(failure or ()) - set(FAILURES):
@@ -213,7 +209,7 @@ def main(
             level=faults_,
             file=None,
             keep=False,
-            parameters=_PARAMETERS | strategy.parameters,
+            parameters=_PARAMETERS,
             audit=use_java(),
             quiet_seconds=QUIET_SECONDS,
             around=trouble.made,

@@ -10,6 +10,7 @@ from actonce.queues import scan
 from actonce.stack.clients import Stack
 from actonce.stack.stack_files import version
 from tests.support.moto_stack import (
+    VERSION_DEPLOYED,
     Actonce,
     Ended,
     actonce,
@@ -21,11 +22,11 @@ from tests.support.snapshots import compare, with_names
 from tests.support.stacks import (
     deployed,
     with_executions,
-    with_lease,
     with_log,
     with_outputs,
     with_table,
 )
+from tests.support.waiting import let_tasks_wait
 
 __all__ = ["actonce", "aws_variables", "minute_long_looks", "moto_stack"]
 
@@ -36,19 +37,14 @@ HEADER = "On AWS: account 123456789012, Region us-east-1, stack "
 def stack(moto_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
     """Deployed, of this version; what is listed of its queues has an order."""
     monkeypatch.setattr(scan, "READERS", 1)
-    made = with_outputs(moto_stack, ActOnceVersion=version())
+    made = with_outputs(moto_stack, ActOnceVersion=version(), **VERSION_DEPLOYED)
     return deployed(made, made.outputs)
 
 
 @pytest.fixture
-def lease(stack: Stack) -> Stack:
-    """The same with rows in the executions' place."""
-    return with_log(with_lease(stack))
-
-
-@pytest.fixture
-def machine(stack: Stack) -> Stack:
-    """The same with a state machine, and no execution."""
+def machine(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """The same with a state machine, whose executions may wait for a decision, and no execution."""
+    let_tasks_wait(monkeypatch)
     return with_executions(with_log(with_table(stack)))
 
 

@@ -12,16 +12,11 @@ from actonce_core.execution import execution_name
 from actonce_core.first_attempt import FIRST_ATTEMPT
 from actonce_core.records import timestamp
 from tests.cli.conftest import Run, Screen
-from tests.support.queues import hold, post
+from tests.support.queues import hold
 from tests.support.stacks import NOW, TABLE, forbid, with_executions, with_outputs
+from tests.support.waiting import dead
 
 LONG_ID = "ü" * 100
-ROW: dict[str, dict[str, str]] = {
-    "m-1": {"status": "COMPLETE", "outcome": "performed", "updated": "2026-01-31T08:00:00.000Z"},
-    "m-2": {"status": "COMPLETE", "outcome": "dead_letter", "updated": "2026-01-31T09:25:00.000Z"},
-    "m-3": {"status": "IN_PROGRESS", "updated": "2026-01-31T09:27:00.000Z"},
-    "left by a starter": {"first_seen": "2026", "updated": "2026-01-31T09:28:00.000Z"},
-}
 
 
 def put(stack: Stack, message_id: str, **row: str) -> None:
@@ -33,13 +28,6 @@ def first_seen(stack: Stack, message_id: str, **row: str) -> None:
     """The row that a starter writes."""
     seen = {"fingerprint": "f", "first_seen": timestamp(NOW), "memory": stack.state_machine}
     put(stack, message_id, **(seen | row))
-
-
-@pytest.fixture
-def rows(lease: Stack) -> Stack:
-    for message_id, row in ROW.items():
-        put(lease, message_id, **row)
-    return lease
 
 
 # ---------------------------------------------------------------- list
@@ -57,19 +45,9 @@ def test_the_list_has_ids_that_commands_take_and_tells_of_more(
     ]
     assert {one["state"] for one in answer["messages"]} == {"retrying"}
     assert answer["messages"][0].keys() == {"id", "message_id", "status", "state", "since", "ended"}
-    assert (answer["more"], answer["read_in_part"], answer["only_trouble"]) == (False, False, False)
+    assert (answer["more"], answer["only_trouble"]) == (False, False)
     assert json.loads(run("list --json --limit 1", stack).out)["more"] is True
     assert run("list --status failed", stack).out == "There is no message that matches.\n"
-
-
-def test_behind_a_lock_rows_are_listed_by_when_they_were_written(
-    rows: Stack, run: Run, screen: Screen
-) -> None:
-    screen("list_rows", rows, "list")
-    listed = run("list --since 2026-01-31T08:30 --status complete --json", rows)
-    assert [one["id"] for one in json.loads(listed.out)["messages"]] == ["m-2"]
-    wrong = "actonce: There is no status 'FAILED' here; there are IN_PROGRESS, COMPLETE.\n"
-    assert run("list --status failed", rows) == (2, "", wrong)
 
 
 def test_of_a_long_page_the_states_are_left_out_and_it_says_so(
@@ -124,14 +102,13 @@ def test_where_names_what_it_could_not_read_and_does_not_take_it_for_absent(
 
 
 def test_who_asks_where_one_stands_that_waits_is_shown_the_way_to_its_letter(
-    rows: Stack, run: Run, screen: Screen
+    machine: Stack, run: Run, screen: Screen
 ) -> None:
-    put(rows, "m-2", **ROW["m-2"], attempt_id="a-0", consumption_count="1")
-    post(rows, "m-2", reason="rounds_used_up")
-    screen("where_row", rows, "where m-2")
-    answer = json.loads(run("where m-2 --json", rows).out)
-    assert (answer["summary"]["state"], answer["dead_letters"]) == ("waiting_for_decision", [])
-    assert answer["row"]["outcome"] == "dead_letter"
+    dead(machine, "m-2", reason="rounds_used_up")
+    screen("where_waits", machine, "where m-2")
+    answer = json.loads(run("where m-2 --json", machine).out)
+    assert answer["summary"]["state"] == "waiting_for_decision"
+    assert [one["reason"] for one in answer["dead_letters"]] == ["rounds_used_up"]
 
 
 def test_what_nobody_has_seen_may_be_waiting(machine: Stack, run: Run) -> None:

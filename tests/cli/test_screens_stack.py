@@ -117,7 +117,6 @@ def test_status_counts_what_waits_and_hides_it_from_nobody(shop: Stack) -> None:
         "region": "us-east-1",
         "embedded_at": None,
         "version": shop.outputs["ActOnceVersion"],
-        "strategy": None,
         "start_executions": None,
         "executions": dict.fromkeys(("aborted", "at_work", "failed", "retrying"), count),
         "oldest_failed_seconds": None,
@@ -170,14 +169,10 @@ def test_what_may_not_be_seen_is_said_and_the_rest_told(shop: Stack, screen: Scr
     screen("status_unseen", shop, "status")
 
 
-def test_rows_are_not_counted_and_a_stack_that_does_not_say_its_time_out_is_told(
-    moto_stack: Stack,
-) -> None:
-    unsaid = status(stack := with_executions(fed(moto_stack)), NOW)
+def test_a_stack_that_does_not_say_its_time_out_is_told(moto_stack: Stack) -> None:
+    unsaid = status(with_executions(fed(moto_stack)), NOW)
     why = "The stack does not say its EffectTimeoutSeconds: deploy it anew."
     assert (unsaid.not_seen, unsaid.executions) == ({"executions": why}, None)
-    rows = status(with_outputs(stack, LedgerTableName="rows"), NOW)
-    assert ("executions" in rows.not_seen, rows.executions) == (False, None)
 
 
 # ---------------------------------------------------------------- pause, resume

@@ -27,16 +27,18 @@ def started(machine: Stack) -> Stack:
     return stack
 
 
-def test_no_message_is_shown_unless_it_is_asked_for(lease: Stack, run: Run, screen: Screen) -> None:
+def test_no_message_is_shown_unless_it_is_asked_for(
+    machine: Stack, run: Run, screen: Screen
+) -> None:
     body = '{"message_id": "m-2", "x": "a secret"}'
-    entry = send_to_unstarted(lease, body)
+    entry = send_to_unstarted(machine, body)
     for more in ("", "--json", "--match secret"):
-        assert "a secret" not in run(f"unstarted list {more}", lease).out
-    nowhere = run("unstarted list --match nowhere", lease).out
+        assert "a secret" not in run(f"unstarted list {more}", machine).out
+    nowhere = run("unstarted list --match nowhere", machine).out
     assert nowhere == "There is no unstarted delivery that matches.\n"
-    screen("unstarted_show", lease, "unstarted show m-2")
-    (listed,) = json.loads(run("unstarted list --json", lease).out)["unstarted"]
-    (answer,) = json.loads(run("unstarted show m-2 --json", lease).out)["unstarted"]
+    screen("unstarted_show", machine, "unstarted show m-2")
+    (listed,) = json.loads(run("unstarted list --json", machine).out)["unstarted"]
+    (answer,) = json.loads(run("unstarted show m-2 --json", machine).out)["unstarted"]
     assert answer == listed | {"attributes": {}, "body": body, "started": None}
     assert listed | {"since": ""} == {
         "sqs_message_id": entry,
@@ -80,38 +82,38 @@ NOTHING_DONE = {
 
 
 def test_what_is_discarded_is_told_with_its_file_and_nothing_makes_no_file(
-    lease: Stack, run: Run, screen: Screen, tmp_path: Path
+    machine: Stack, run: Run, screen: Screen, tmp_path: Path
 ) -> None:
     discard = "unstarted discard --all --yes --note x"
-    assert run(discard, lease).out == "There is no unstarted delivery that matches.\n"
-    answer = json.loads(run(f"{discard} --json", lease).out)
+    assert run(discard, machine).out == "There is no unstarted delivery that matches.\n"
+    answer = json.loads(run(f"{discard} --json", machine).out)
     assert answer == NOTHING_DONE | {"action": "discard"}
     assert list(tmp_path.iterdir()) == []
-    fill(lease, 3)
-    screen("unstarted_discard", lease, f"{discard} --match 'body 1'")
+    fill(machine, 3)
+    screen("unstarted_discard", machine, f"{discard} --match 'body 1'")
     (file,) = tmp_path.iterdir()
     assert json.loads(file.read_text())["body"] == "body 1"
-    unwritten = run(f"{discard} --to no-such/kept.jsonl --json", lease)
+    unwritten = run(f"{discard} --to no-such/kept.jsonl --json", machine)
     assert unwritten.err == (
         "actonce: no-such/kept.jsonl cannot be written: No such file or directory\n"
     )
     assert unwritten.status == 1
     assert json.loads(unwritten.out) == NOTHING_DONE | {"action": "discard", "left": 2}
-    answer = json.loads(run("unstarted send-back --all --yes --json", lease).out)
+    answer = json.loads(run("unstarted send-back --all --yes --json", machine).out)
     assert (answer["counts"], answer["file"]) == ({"sent_back": 2}, None)
     assert {one["text"] for one in answer["ends"]} == {"Sent back."}
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_an_id_is_named_whole_and_the_others_are_seen_to(lease: Stack, run: Run) -> None:
-    first, second, third = sorted(fill(lease, 3))
-    ended = run(f"unstarted send-back {first} {third[:-1]} {second} --yes --json", lease)
+def test_an_id_is_named_whole_and_the_others_are_seen_to(machine: Stack, run: Run) -> None:
+    first, second, third = sorted(fill(machine, 3))
+    ended = run(f"unstarted send-back {first} {third[:-1]} {second} --yes --json", machine)
     answer = json.loads(ended.out)
     assert ended.status == 1
     assert ended.err == f"actonce: Not found in UnstartedQueue: {third[:-1]}.\n"
     assert (answer["counts"], answer["missing"]) == ({"sent_back": 2}, [third[:-1]])
     assert {one["sqs_message_id"] for one in answer["ends"]} == {first, second}
-    assert run("unstarted show request-1", lease) == (
+    assert run("unstarted show request-1", machine) == (
         1,
         "",
         "actonce: 'request-1' is not in UnstartedQueue. What is: actonce unstarted list\n",
@@ -127,11 +129,11 @@ def test_an_id_is_named_whole_and_the_others_are_seen_to(lease: Stack, run: Run)
     ],
 )
 def test_who_acts_on_all_has_not_acted_on_what_another_reader_holds(
-    lease: Stack, run: Run, line: str, status: int, number: int
+    machine: Stack, run: Run, line: str, status: int, number: int
 ) -> None:
-    fill(lease, 4)
-    hold(lease, lease.unstarted_queue, 1)
-    ended = run(f"unstarted {line} --json", lease)
+    fill(machine, 4)
+    hold(machine, machine.unstarted_queue, 1)
+    ended = run(f"unstarted {line} --json", machine)
     answer = json.loads(ended.out)
     assert len(answer["ends"] if "ends" in answer else answer["unstarted"]) == number
     assert (ended.status, answer["in_flight_elsewhere"]) == (status, 1)
@@ -150,11 +152,11 @@ def test_who_acts_on_all_has_not_acted_on_what_another_reader_holds(
     ],
 )  # fmt: skip
 def test_one_that_another_reader_may_hold_is_not_said_to_be_nowhere(
-    lease: Stack, run: Run, line: str, sentence: str
+    machine: Stack, run: Run, line: str, sentence: str
 ) -> None:
-    (entry,) = fill(lease, 1)
-    hold(lease, lease.unstarted_queue)
-    assert run("unstarted list", lease) == (0, "", ANOTHER_HOLDS)
-    ended = run(f"unstarted {line.format(entry)}", lease)
+    (entry,) = fill(machine, 1)
+    hold(machine, machine.unstarted_queue)
+    assert run("unstarted list", machine) == (0, "", ANOTHER_HOLDS)
+    ended = run(f"unstarted {line.format(entry)}", machine)
     assert (ended.status, sentence.format(entry) in ended.err) == (1, True)
     assert "There is no" not in ended.out + ended.err

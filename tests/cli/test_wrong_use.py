@@ -43,7 +43,7 @@ WRONG = [
     ("collect --to r --from 2024-01-01 --until 2025-06-30", "547 days; collect at most 366 at a"),
     (
         "collect --to r --day today --stream effects --stream posts",
-        "no stream 'posts'; there are deliveries, executions, rows, effects, dead_letters.",
+        "no stream 'posts'; there are deliveries, executions, effects, dead_letters.",
     ),
     ("demo --input nowhere.jsonl", "--input nowhere.jsonl: there is no such file."),
     ("effect check --body { --yes", "'{' is no JSON (Expecting property name enclosed in double"),

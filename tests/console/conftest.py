@@ -1,4 +1,4 @@
-"""The console in this process, asked as a browser asks it; on moto, with rows for executions."""
+"""The console in this process, asked as a browser asks it; on moto."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -12,16 +12,16 @@ from actonce.queues import scan
 from actonce.stack.clients import Stack
 from tests.console.client import Client, console_of
 from tests.embedded.waiting import DEADLINE
-from tests.support.moto_stack import aws_variables, moto_stack
+from tests.support.moto_stack import VERSION_DEPLOYED, aws_variables, moto_stack
 from tests.support.snapshots import compare, with_names
 from tests.support.stacks import (
     deployed,
     with_executions,
-    with_lease,
     with_log,
     with_outputs,
     with_table,
 )
+from tests.support.waiting import let_tasks_wait
 
 __all__ = ["aws_variables", "moto_stack"]
 
@@ -31,16 +31,11 @@ TOPIC = "arn:aws:sns:us-east-1:123456789012:alarms"
 
 
 @pytest.fixture
-def lease(moto_stack: Stack) -> Stack:
-    """A stack with a lease on moto, as far as the views ask it."""
-    stack = with_log(with_lease(deployed(moto_stack, moto_stack.outputs)))
-    return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=TOPIC)
-
-
-@pytest.fixture
-def machine(moto_stack: Stack) -> Stack:
-    """The same with a state machine in the lease's place."""
-    made = deployed(moto_stack, moto_stack.outputs)
+def machine(moto_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """A stack on moto, as far as the views ask it, whose executions may wait for a decision."""
+    let_tasks_wait(monkeypatch)
+    stack = with_outputs(moto_stack, **VERSION_DEPLOYED)
+    made = deployed(stack, stack.outputs)
     stack = with_executions(with_log(with_table(made)))
     return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=TOPIC)
 

@@ -1,4 +1,4 @@
-"""What a stack of the console's tests has in its queues and rows."""
+"""What a stack of the console's tests has in its queues."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,9 +6,10 @@ from actonce.messages.effect_store import DynamoDbEffects, EffectStore
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 from actonce_pipeline.audit.reading.effects import Attributes
-from tests.support.queues import dead, decide_shown
-from tests.support.stacks import TABLE, log
+from tests.support.queues import decide_shown
+from tests.support.stacks import log
 from tests.support.tables import make_table
+from tests.support.waiting import dead
 
 MARKUP = "<img src=x onerror=alert(1)>\"'`{{777*777}}</script><b>"
 
@@ -24,19 +25,6 @@ def unstart(stack: Stack, body: str, reason: str = "not_json", **more: str) -> s
             name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()
         },
     )["MessageId"]
-
-
-def complete(stack: Stack, message_id: str) -> None:
-    """Give a row what a consumer writes beside its status."""
-    stack.dynamodb.update_item(
-        TableName=TABLE,
-        Key={"message_id": {"S": message_id}},
-        UpdateExpression="SET updated = :at, consumption_count = :one",
-        ExpressionAttributeValues={
-            ":at": {"S": timestamp(datetime.now(UTC))},
-            ":one": {"N": "1"},
-        },
-    )
 
 
 def log_conflict(stack: Stack, message_id: str) -> None:
@@ -58,11 +46,9 @@ def own_effect(stack: Stack, message_id: str) -> EffectStore:
 def rejected(stack: Stack, message_id: str = "m-1") -> None:
     """A message that waits for a decision."""
     dead(stack, message_id, reason="rejected", error="Rejected", cause="no such practice")
-    complete(stack, message_id)
 
 
 def retried_by_a_colleague(stack: Stack, message_id: str = "m-1") -> None:
     """Somebody has it tried again from elsewhere; and it fails otherwise."""
     assert decide_shown(stack, message_id, "retry").decided
     dead(stack, message_id, 1, reason="outcome_unknown", error="Unclear", cause="timed out")
-    complete(stack, message_id)

@@ -15,7 +15,7 @@ from actonce.stack.clients import Stack
 from tests.console.client import COOKIE, HANGS_UP, HOST, PORT, TOKEN, Server
 from tests.console.conftest import Open
 from tests.embedded.waiting import DEADLINE, wait_until
-from tests.support.queues import dead, row
+from tests.support.waiting import dead, decision_on
 
 STRANGER = {"cookie": ""}
 
@@ -74,8 +74,8 @@ ANSWERS: list[tuple[int, str, str, dict[str, str]]] = [
 ]
 
 
-def test_who_may_ask_for_what(lease: Stack, console: Open) -> None:
-    client = console(lease)
+def test_who_may_ask_for_what(machine: Stack, console: Open) -> None:
+    client = console(machine)
     for status, method, path, headers in ANSWERS:
         usual = {"origin": f"http://{HOST}", "content-length": "0"} if method == "POST" else {}
         answer = client.ask(method, path, usual | headers, "", b"")
@@ -89,13 +89,13 @@ def test_who_may_ask_for_what(lease: Stack, console: Open) -> None:
     assert "unsafe" not in HEADERS["Content-Security-Policy"]
 
 
-def test_who_hangs_up_is_no_fault(lease: Stack, console: Open) -> None:
+def test_who_hangs_up_is_no_fault(machine: Stack, console: Open) -> None:
     headers = {"origin": f"http://{HOST}", "content-length": "100"}
-    console(lease, reads=False).ask("POST", "/scan", headers, "", HANGS_UP)
+    console(machine, reads=False).ask("POST", "/scan", headers, "", HANGS_UP)
 
 
-def test_the_token_becomes_a_cookie_and_leaves_the_address(lease: Stack, console: Open) -> None:
-    answer = console(lease, reads=False).get(f"/message?id=a%2Fb&token={TOKEN}", STRANGER)
+def test_the_token_becomes_a_cookie_and_leaves_the_address(machine: Stack, console: Open) -> None:
+    answer = console(machine, reads=False).get(f"/message?id=a%2Fb&token={TOKEN}", STRANGER)
     assert (answer.status, answer.headers["location"]) == (303, "/message?id=a%2Fb")
     cookie, *attributes = answer.headers["set-cookie"].split("; ")
     assert cookie == f"{COOKIE}={TOKEN}"
@@ -103,19 +103,19 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(lease: Stack, console
 
 
 @pytest.mark.parametrize("path", ["//evil.example/", "/\\evil.example", "///evil.example/%2e%2e"])
-def test_no_way_leads_to_another_host(lease: Stack, console: Open, path: str) -> None:
-    client = console(lease, reads=False)
+def test_no_way_leads_to_another_host(machine: Stack, console: Open, path: str) -> None:
+    client = console(machine, reads=False)
     without_token = client.get(f"{path}?token={TOKEN}", STRANGER).headers["location"]
     for link in (without_token, *client.get(path).links):
         assert not re.match(r"[/\\]{2}|\w+:", link), link
 
 
 def test_another_sites_form_decides_nothing_and_neither_does_what_reads_only(
-    lease: Stack, console: Open
+    machine: Stack, console: Open
 ) -> None:
-    dead(lease, "m-1")
+    dead(machine, "m-1")
     for read_only, headers in ((False, {"origin": "http://evil.example"}), (True, {})):
-        client = console(lease, read_only=read_only)
+        client = console(machine, read_only=read_only)
         request = client.get("/dead-letters/decide", scope="all", action="resolve")
         form: dict[str, Any] = request.fields | {"note": "why"}
         assert form["key"]
@@ -123,7 +123,7 @@ def test_another_sites_form_decides_nothing_and_neither_does_what_reads_only(
             answer = client.post(path, headers, **form)
             assert (answer.status, "--read-only" in answer.text) == (403, read_only)
         assert client.context.jobs.all() == []
-    assert row(lease, "m-1")["outcome"] == "dead_letter"
+    assert decision_on(machine, "m-1") is None
 
 
 def test_no_template_has_script_or_style_of_its_own() -> None:

@@ -11,9 +11,9 @@ from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
 from tests.console.client import TOKEN, Client, Server
 from tests.console.conftest import Open
-from tests.console.stacks import complete, rejected, retried_by_a_colleague, unstart
+from tests.console.stacks import rejected, retried_by_a_colleague, unstart
 from tests.support.browser import Browser, Page, browser_or_skip
-from tests.support.queues import dead, row
+from tests.support.waiting import dead, decision_on
 
 Opens = Callable[..., tuple[Page, Client, Server]]
 
@@ -24,13 +24,13 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opens(browser: Browser, console: Open, lease: Stack) -> Iterator[Opens]:
+def opens(browser: Browser, console: Open, machine: Stack) -> Iterator[Opens]:
     """Serves a console on a stack as it is then, and opens a page of it; and what ends it."""
     servers: list[Server] = []
     with browser.window() as page:
 
         def opened(path: str = "/?", **more: Any) -> tuple[Page, Client, Server]:
-            client = console(lease, **more)
+            client = console(machine, **more)
             server = Server(lambda port: app(client.context, TOKEN, port))
             servers.append(server)
             page.open(f"http://127.0.0.1:{server.address[1]}{path}&{TOKEN_NAME}={TOKEN}")
@@ -44,7 +44,6 @@ def opens(browser: Browser, console: Open, lease: Stack) -> Iterator[Opens]:
 def letters(stack: Stack, number: int) -> None:
     for one in range(number):
         dead(stack, f"m-{one:02}", one)
-        complete(stack, f"m-{one:02}")
 
 
 def swap(page: Page) -> None:
@@ -58,10 +57,10 @@ def swap(page: Page) -> None:
 
 
 def test_the_focus_and_the_row_stay_where_they_were_when_the_list_is_looked_at_again(
-    lease: Stack, opens: Opens
+    machine: Stack, opens: Opens
 ) -> None:
-    letters(lease, 2)
-    rejected(lease, "r-1")
+    letters(machine, 2)
+    rejected(machine, "r-1")
     page, _, _ = opens()
     page.press("j", "j")
     before = page.evaluate("document.activeElement.href")
@@ -75,15 +74,15 @@ def test_the_focus_and_the_row_stay_where_they_were_when_the_list_is_looked_at_a
 
 
 def test_what_was_looked_at_while_a_button_is_held_is_shown_after_it_and_no_click_is_lost(
-    lease: Stack, opens: Opens
+    machine: Stack, opens: Opens
 ) -> None:
-    letters(lease, 2)
+    letters(machine, 2)
     page, client, _ = opens()
     page.wait_for("document.querySelector('#stack h2')")
     mouse, count = page.driven.mouse, "#dead-letters-title .count"
     page.driven.locator("header").hover()
     mouse.down()
-    dead(lease, "m-99", 40)
+    dead(machine, "m-99", 40)
     client.read_queues()
     swap(page)
     assert page.text(count) == "2"
@@ -96,8 +95,8 @@ def test_what_was_looked_at_while_a_button_is_held_is_shown_after_it_and_no_clic
     page.wait_for("location.pathname == '/dead-letters'")
 
 
-def test_a_kind_is_decided_on_by_keyboard_alone(lease: Stack, opens: Opens) -> None:
-    letters(lease, 3)
+def test_a_kind_is_decided_on_by_keyboard_alone(machine: Stack, opens: Opens) -> None:
+    letters(machine, 3)
     page, client, _ = opens()
     page.press("?")
     page.wait_for("document.querySelector('#keys').open")
@@ -115,7 +114,7 @@ def test_a_kind_is_decided_on_by_keyboard_alone(lease: Stack, opens: Opens) -> N
     page.press("Enter")
     page.wait_for("document.querySelector('#job')?.innerText.includes('finished')")
     client.finish()
-    assert {row(lease, f"m-{one:02}")["outcome"] for one in range(3)} == {"rejected"}
+    assert {decision_on(machine, f"m-{one:02}") for one in range(3)} == {"reject"}
     page.wait_for("document.readyState == 'complete'")  # before, no script hears a key
     page.press("g", "m")
     page.wait_for("location.pathname == '/messages'")
@@ -129,9 +128,9 @@ AS_OF = "document.querySelector('[data-as-of]').innerText"
 
 
 def test_a_page_that_is_filled_in_stands_still_says_its_age_and_loses_nothing_typed(
-    lease: Stack, opens: Opens
+    machine: Stack, opens: Opens
 ) -> None:
-    rejected(lease)
+    rejected(machine)
     page, client, server = opens("/message?id=m-1")
     page.wait_for("document.querySelector('#now [data-key=u]')")  # the log has been read
     is_seen = "document.querySelector('#decide button.go').getBoundingClientRect().bottom < 900"
@@ -148,7 +147,7 @@ def test_a_page_that_is_filled_in_stands_still_says_its_age_and_loses_nothing_ty
     assert "fill" not in page.evaluate(AS_OF)
     assert page.evaluate("document.querySelector('#note').value") == "no such"
     # Of another letter nothing that was typed for the first is kept.
-    retried_by_a_colleague(lease)
+    retried_by_a_colleague(machine)
     client.read_queues()
     page.evaluate("htmx.trigger('#now', 'pulse-15')")
     page.wait_for("document.querySelector('#decide').innerText.includes('timed out')")
@@ -166,8 +165,8 @@ def test_a_page_that_is_filled_in_stands_still_says_its_age_and_loses_nothing_ty
     assert page.evaluate("document.querySelector('#decide input:checked').value") == "resolve"
 
 
-def test_it_works_without_its_script(lease: Stack, opens: Opens) -> None:
-    letters(lease, 1)
+def test_it_works_without_its_script(machine: Stack, opens: Opens) -> None:
+    letters(machine, 1)
     page, client, _ = opens()
     page.disable_scripts()
     address = page.evaluate("location.href")
@@ -184,17 +183,16 @@ def test_it_works_without_its_script(lease: Stack, opens: Opens) -> None:
     page.click("button.go")
     page.driven.wait_for_url("**/jobs/1")
     client.finish()
-    assert row(lease, "m-00")["outcome"] == "rejected"
+    assert decision_on(machine, "m-00") == "reject"
 
 
-def test_nothing_is_wider_than_the_window(lease: Stack, opens: Opens) -> None:
-    rejected(lease)
+def test_nothing_is_wider_than_the_window(machine: Stack, opens: Opens) -> None:
+    rejected(machine)
     for number, name in enumerate(("m" * 90, "m" * 2_000)):
         error = "A.Very.Long.Name.Of.An.Exception" * 3
         execution = execution_name(name)
-        dead(lease, name, number, reason="rejected", error=error, execution_name=execution)
-        complete(lease, name)
-    unstart(lease, "{")
+        dead(machine, name, number, reason="rejected", error=error, execution_name=execution)
+    unstart(machine, "{")
     page, _, _ = opens()
     origin = page.evaluate("location.origin")
     long = f"/message?id={'m' * 2_000}"

@@ -116,9 +116,9 @@ class EndsWhileItIsAsked(Work):
 
 
 def test_a_job_that_ends_just_now_is_not_said_to_have_ended_early(
-    lease: Stack, console: Open
+    machine: Stack, console: Open
 ) -> None:
-    client = console(lease, reads=False)
+    client = console(machine, reads=False)
     work = EndsWhileItIsAsked()
     job = begin(client.context.jobs, "a", work)
     work.is_over = lambda: job.state == "ended"
@@ -130,9 +130,9 @@ def test_a_job_that_ends_just_now_is_not_said_to_have_ended_early(
 
 
 def test_a_page_stops_a_job_and_what_it_has_not_come_to_waits_as_before(
-    lease: Stack, console: Open
+    machine: Stack, console: Open
 ) -> None:
-    client = console(lease, reads=False)
+    client = console(machine, reads=False)
     held, waits = Work(held=True), Work()
     begin(client.context.jobs, "a", held)
     begin(client.context.jobs, "b", waits)

@@ -17,7 +17,8 @@ from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from tests.console.conftest import Open
 from tests.console.stacks import rejected, unstart
-from tests.support.queues import dead, decide_shown, post
+from tests.support.queues import decide_shown, post
+from tests.support.waiting import dead
 
 Tell = Callable[[int], None]
 NOTHING: Listing[str] = Listing([], 0)
@@ -96,12 +97,12 @@ def test_while_a_job_receives_of_a_queue_it_is_not_read() -> None:
     assert readings == [1]
 
 
-def test_what_is_no_letter_and_older_letters_are_counted(lease: Stack, console: Open) -> None:
-    dead(lease, "m-1", 1)
-    post(lease, "m-1", 2)
-    dead(lease, "m-2", 3)
-    lease.sqs.send_message(QueueUrl=lease.dead_letter_queue, MessageBody="somebody else's")
-    client = console(lease)
+def test_what_is_no_letter_and_older_letters_are_counted(machine: Stack, console: Open) -> None:
+    dead(machine, "m-1", 1)
+    post(machine, "m-1", 2)
+    dead(machine, "m-2", 3)
+    machine.sqs.send_message(QueueUrl=machine.dead_letter_queue, MessageBody="somebody else's")
+    client = console(machine)
     found = [(letter.message_id, len(letter.older)) for letter in client.letters.entries]
     assert found == [("m-1", 1), ("m-2", 0)]
     assert client.context.letters.state.messages == 4, "else an empty list would not be called sure"
@@ -112,17 +113,17 @@ def test_what_is_no_letter_and_older_letters_are_counted(lease: Stack, console: 
 
 
 def test_what_was_decided_elsewhere_is_gone_and_what_is_new_is_there_although_the_count_is_equal(
-    lease: Stack, console: Open
+    machine: Stack, console: Open
 ) -> None:
-    rejected(lease, "m-a")
-    sent_back = unstart(lease, '{"message_id": "u-a"}')
-    client = console(lease)
+    rejected(machine, "m-a")
+    sent_back = unstart(machine, '{"message_id": "u-a"}')
+    client = console(machine)
     for path in ("/", "/dead-letters", "/unstarted", "/messages"):
         assert "-a" in client.get(path).text, path
-    assert decide_shown(lease, "m-a", "reject", "by the command line").decided
-    rejected(lease, "m-b")
-    lease.sqs.purge_queue(QueueUrl=lease.unstarted_queue)
-    entry = unstart(lease, '{"message_id": "u-b"}', "too_large")
+    assert decide_shown(machine, "m-a", "reject", "by the command line").decided
+    rejected(machine, "m-b")
+    machine.sqs.purge_queue(QueueUrl=machine.unstarted_queue)
+    entry = unstart(machine, '{"message_id": "u-b"}', "too_large")
     client.expire()
     first = client.get("/waiting")
     assert [cells[-1] for cells in first.rows] == ["m-b", "u-b"]
@@ -139,26 +140,26 @@ def test_what_was_decided_elsewhere_is_gone_and_what_is_new_is_there_although_th
 
 
 def test_the_form_of_a_message_page_stays_where_another_reader_holds_its_letter(
-    lease: Stack, console: Open
+    machine: Stack, console: Open
 ) -> None:
-    rejected(lease)
-    client = console(lease)
+    rejected(machine)
+    client = console(machine)
     form = client.get("/message/now", id="m-1").fields
-    held = lease.sqs.receive_message(QueueUrl=lease.dead_letter_queue)["Messages"]
+    held = machine.sqs.receive_message(QueueUrl=machine.dead_letter_queue)["Messages"]
     client.read_queues()
     assert client.letters.entries == []
     assert client.get("/message/now", id="m-1").fields == form
-    lease.sqs.delete_message(
-        QueueUrl=lease.dead_letter_queue, ReceiptHandle=held[0]["ReceiptHandle"]
+    machine.sqs.delete_message(
+        QueueUrl=machine.dead_letter_queue, ReceiptHandle=held[0]["ReceiptHandle"]
     )
     client.read_queues()
     assert "key" not in client.get("/message/now", id="m-1").fields, "it is gone"
 
 
-def test_a_key_is_of_one_queues_forms(lease: Stack, console: Open) -> None:
-    rejected(lease)
-    unstart(lease, "{")
-    client = console(lease)
+def test_a_key_is_of_one_queues_forms(machine: Stack, console: Open) -> None:
+    rejected(machine)
+    unstart(machine, "{")
+    client = console(machine)
     for path, action, other, others in (
         ("/dead-letters", "reject", "/unstarted", "discard"),
         ("/unstarted", "discard", "/dead-letters", "reject"),
@@ -170,10 +171,10 @@ def test_a_key_is_of_one_queues_forms(lease: Stack, console: Open) -> None:
 
 
 def test_of_two_clicks_at_once_neither_says_that_nothing_was_done(
-    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+    machine: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rejected(lease)
-    client = console(lease)
+    rejected(machine)
+    client = console(machine)
     form = {"key": client.get("/message/now", id="m-1").fields["key"], "action": "retry"}
     looks, jobs = iter(["the first click"]), client.context.jobs
     look = jobs.begun_with

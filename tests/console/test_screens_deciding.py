@@ -9,8 +9,9 @@ import pytest
 from actonce.stack.clients import Stack
 from tests.console.client import Answer, Client, console_of
 from tests.console.conftest import Open, Screen
-from tests.console.stacks import complete, rejected, retried_by_a_colleague, unstart
-from tests.support.queues import bodies_left, dead, ids_left, received, row
+from tests.console.stacks import rejected, retried_by_a_colleague, unstart
+from tests.support.queues import bodies_left, ids_left
+from tests.support.waiting import dead, decision_on
 
 pytestmark = pytest.mark.usefixtures("one_reader")
 
@@ -31,16 +32,12 @@ def ends(client: Client) -> dict[str, int]:
     return dict(client.context.jobs.all()[0].progress().results_by_end)
 
 
-def sent_again(stack: Stack) -> int:
-    return len(received(stack, stack.requests_queue))
-
-
 # ---------------------------------------------------------------- what is refused
 
 
-def test_what_is_missing_is_said_and_nothing_is_decided(lease: Stack, console: Open) -> None:
-    dead(lease, "m-1")
-    client = console(lease)
+def test_what_is_missing_is_said_and_nothing_is_decided(machine: Stack, console: Open) -> None:
+    dead(machine, "m-1")
+    client = console(machine)
     key = confirmation(client, "reject").fields["key"]
     for ask, form, status, sentence in (
         (client.post, {"key": key, "note": "  "}, 422, NO_NOTE),
@@ -54,23 +51,22 @@ def test_what_is_missing_is_said_and_nothing_is_decided(lease: Stack, console: O
         answer = ask(DECIDE, **({"action": "reject"} | form))
         assert (answer.status, len(answer.problems)) == (status, 1), form
         assert sentence in answer.problems[0]
-    assert (client.context.jobs.all(), row(lease, "m-1")["outcome"]) == ([], "dead_letter")
+    assert (client.context.jobs.all(), decision_on(machine, "m-1")) == ([], None)
 
 
 # ---------------------------------------------------------------- one, by its page
 
 
 def test_the_page_of_a_message_decides_the_letter_that_it_showed_and_no_other(
-    lease: Stack, console: Open, screen: Screen
+    machine: Stack, console: Open, screen: Screen
 ) -> None:
-    rejected(lease)
-    client = console(lease)
+    rejected(machine)
+    client = console(machine)
     screen("message_rejected", client, "/message?id=m-1")
     shown = client.open("/message?id=m-1")
-    retried_by_a_colleague(lease)
-    assert sent_again(lease) == 1
+    retried_by_a_colleague(machine)
     assert client.send(DECIDE, shown, action="retry").headers["location"] == "/jobs/1"
-    assert (row(lease, "m-1")["outcome"], sent_again(lease)) == ("dead_letter", 0)
+    assert decision_on(machine, "m-1") == "retry"
     assert ends(client) == {"failed": 1}
     now = client.open("/message?id=m-1")
     assert "(Unclear: 'timed out'), and the look-up gave no answer." in now.text.replace(
@@ -78,12 +74,12 @@ def test_the_page_of_a_message_decides_the_letter_that_it_showed_and_no_other(
     )
     assert now.actions == ["retry", "perform", "resolve", "reject"]
     client.send(DECIDE, now, action="reject", note="now it is seen")
-    assert row(lease, "m-1")["outcome"] == "rejected"
+    assert decision_on(machine, "m-1") == "reject"
 
 
-def test_a_letter_that_was_not_read_is_decided_on_once_it_is(lease: Stack, console: Open) -> None:
-    client = console(lease)
-    rejected(lease)
+def test_a_letter_that_was_not_read_is_decided_on_once_it_is(machine: Stack, console: Open) -> None:
+    client = console(machine)
+    rejected(machine)
     client.expire(queues=False)
     page = client.open("/message?id=m-1")
     assert any(one.startswith("Its dead letter was not found, and you") for one in page.words)
@@ -94,11 +90,11 @@ def test_a_letter_that_was_not_read_is_decided_on_once_it_is(lease: Stack, conso
 
 
 def test_what_nothing_can_look_up_is_performed_on_a_persons_word_and_not_retried(
-    lease: Stack, console: Open, screen: Screen
+    machine: Stack, console: Open, screen: Screen
 ) -> None:
-    dead(lease, "m-1", reason="outcome_unknown", error="_CannotFind", cause=NO_FUNCTION)
-    complete(lease, "m-1")
-    client = console(lease)
+    del machine.outputs["FindFunctionArn"]
+    dead(machine, "m-1", reason="outcome_unknown", error="Unclear", cause=NO_FUNCTION)
+    client = console(machine)
     screen("message_unknown", client, "/message?id=m-1")
     assert client.open("/dead-letters").actions == ["perform", "resolve", "reject"]
     refused = confirmation(client, "retry")
@@ -113,30 +109,32 @@ def test_what_nothing_can_look_up_is_performed_on_a_persons_word_and_not_retried
         assert (answer.status, answer.problems[0].startswith(sentence)) == (422, True)
     client.send(DECIDE, page, note="nothing in the journal")
     screen("job", client, "/jobs/1")
-    assert (row(lease, "m-1")["status"], sent_again(lease)) == ("IN_PROGRESS", 1)
+    assert decision_on(machine, "m-1") == "perform"
 
 
 # ---------------------------------------------------------------- many
 
 
-def test_only_what_was_ticked_is_decided_once(lease: Stack, console: Open) -> None:
+def test_only_what_was_ticked_is_decided_once(machine: Stack, console: Open) -> None:
     for n in range(3):
-        dead(lease, f"m-{n}", n)
-    client = console(lease)
+        dead(machine, f"m-{n}", n)
+    client = console(machine)
     ticked = [one.entry for one in client.letters.entries if one.message_id != "m-1"]
     form = confirmation(client, "reject", scope="ticked", entry=ticked).fields | {"note": "closed"}
     assert client.post(DECIDE, **form).headers["location"] == "/jobs/1"
     client.finish()
     again = client.post(DECIDE, {"hx-request": "true"}, **form)
     assert again.headers["hx-redirect"] == "/jobs/1"
-    assert (len(client.context.jobs.all()), ids_left(lease)) == (1, ["m-1"])
+    assert (len(client.context.jobs.all()), ids_left(machine)) == (1, ["m-1"])
 
 
-def test_a_whole_group_is_decided_and_nothing_that_came_later(lease: Stack, console: Open) -> None:
+def test_a_whole_group_is_decided_and_nothing_that_came_later(
+    machine: Stack, console: Open
+) -> None:
     for n in range(12):
-        dead(lease, f"m-{n}", n)
-    dead(lease, "other", 20, reason="rejected", error="Rejected")
-    client = console(lease)
+        dead(machine, f"m-{n}", n)
+    dead(machine, "other", 20, reason="rejected", error="Rejected")
+    client = console(machine)
     group = {"reason": "not_performed", "error": "NotPerformed"}
     page = confirmation(client, "resolve", **group)
     assert "Resolve 12 dead letters?" in page.words
@@ -144,21 +142,21 @@ def test_a_whole_group_is_decided_and_nothing_that_came_later(lease: Stack, cons
     (command,) = page.commands
     kind = "--reason not_performed --error NotPerformed --before "
     assert command.startswith(f"actonce dead-letters resolve --all {kind}")
-    dead(lease, "later", 30)
+    dead(machine, "later", 30)
     client.read_queues()
     client.send(DECIDE, page, note="by telephone")
-    outcomes = [row(lease, name)["outcome"] for name in ("m-7", "other", "later")]
-    assert outcomes == ["resolved", "dead_letter", "dead_letter"]
+    decisions = [decision_on(machine, name) for name in ("m-7", "other", "later")]
+    assert decisions == ["resolve", None, None]
     assert (ends(client), len(client.get("/jobs/1").rows)) == ({"decided": 12}, 12)
     assert [cells[1] for cells in client.get("/dead-letters").rows] == ["other", "later"]
-    assert ids_left(lease) == ["later", "other"]
+    assert ids_left(machine) == ["later", "other"]
 
 
 def test_how_the_stack_is_is_looked_at_again_after_a_decision(
-    lease: Stack, console: Open, screen: Screen
+    machine: Stack, console: Open, screen: Screen
 ) -> None:
-    dead(lease, "m-1")
-    client = console(lease)
+    dead(machine, "m-1")
+    client = console(machine)
     screen("stack", client, "/stack")
     client.send(DECIDE, confirmation(client, "reject"), note="closed")
     assert "| Waits for | nobody | Waiting for decision | 0 |" in client.open("/stack").words[1]
@@ -168,25 +166,25 @@ def test_how_the_stack_is_is_looked_at_again_after_a_decision(
 
 
 def test_what_could_not_be_started_is_sent_back(
-    lease: Stack, console: Open, screen: Screen
+    machine: Stack, console: Open, screen: Screen
 ) -> None:
     body = '{"message_id": "m-1"}'
-    entry = unstart(lease, body, "received_too_often")
-    client = console(lease)
+    entry = unstart(machine, body, "received_too_often")
+    client = console(machine)
     assert client.get("/unstarted/entry", entry=entry).actions == ["send-back", "discard"]
     assert client.open("/unstarted").actions == ["send-back", "discard"]
     screen("send_back", client, f"{OF_UNSTARTED}?scope=all&action=send-back")
     client.send(OF_UNSTARTED, confirmation(client, "send-back", OF_UNSTARTED), note="")
     assert "1 of 1 finished: 1 sent back" in client.get("/jobs/1").words
-    assert bodies_left(lease, lease.requests_queue) == [body]
+    assert bodies_left(machine, machine.requests_queue) == [body]
     assert client.get("/unstarted/entry", entry=entry).status == 404
 
 
 @pytest.fixture
-def garbage(lease: Stack) -> Stack:
+def garbage(machine: Stack) -> Stack:
     for n in range(3):
-        unstart(lease, f"garbage {n}")
-    return lease
+        unstart(machine, f"garbage {n}")
+    return machine
 
 
 def test_what_cannot_be_written_to_a_file_is_not_discarded(garbage: Stack, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from actonce_core.execution import execution_name
 from actonce_core.records import timestamp
 from tests.console.client import Answer, Client
 from tests.console.conftest import Open, Screen
-from tests.console.stacks import complete, log_conflict, own_effect, rejected, unstart
-from tests.support.queues import dead, put_row
+from tests.console.stacks import log_conflict, own_effect, rejected, unstart
 from tests.support.stacks import NOW, TABLE, forbid, with_executions, with_outputs
+from tests.support.waiting import dead, ended
 
 pytestmark = pytest.mark.usefixtures("one_reader")
 
@@ -166,30 +166,30 @@ def test_one_denied_read_does_not_end_the_page_of_a_message(machine: Stack, cons
     ],
 )
 def test_where_the_effect_is_seen_to_resolve_is_advised_and_offered_first(
-    lease: Stack, console: Open, reason: str, actions: list[str], twice: str
+    machine: Stack, console: Open, reason: str, actions: list[str], twice: str
 ) -> None:
-    dead(lease, "m-1", reason=reason)
-    complete(lease, "m-1")
-    page = console(lease, effect_store=own_effect(lease, "m-1")).open("/message?id=m-1")
+    dead(machine, "m-1", reason=reason)
+    page = console(machine, effect_store=own_effect(machine, "m-1")).open("/message?id=m-1")
     assert page.actions == actions
     assert any(one.startswith("Resolve it: the table cards has its effect (") for one in page.words)
     (offered,) = (one for one in page.words if " advised " in one)
     assert offered.startswith("( ) resolve: ")
     there = "Its effect is there already: this would make it happen twice."
     assert [one.split()[2] for one in page.words if one.endswith(there)] == [f"{twice}:"]
-    assert timeline(page) == ["the table cards: acted on", "Lease: COMPLETE (dead_letter)"]
+    assert timeline(page) == ["the table cards: acted on"]
 
 
 def test_blanks_around_an_id_are_seen_and_a_long_id_is_cut_in_its_middle(
-    lease: Stack, console: Open
+    machine: Stack, console: Open
 ) -> None:
     long = "a" * 40 + "b" * 60
-    rejected(lease, " pay-1")
-    dead(lease, long, 1, execution_name=execution_name(long))
-    client = console(lease)
+    rejected(machine, " pay-1")
+    dead(machine, long, 1, execution_name=execution_name(long))
+    client = console(machine)
     page = client.open("/dead-letters")
     assert [cells[1] for cells in page.rows] == ["pay-1", f"{'a' * 39}…{'b' * 20}"]
-    assert {"/message?id=+pay-1", f"/message?id={long}"} <= set(page.links)
+    names = map(execution_name, (" pay-1", long))
+    assert {f"/message?id={name}" for name in names} <= set(page.links)
     assert 'title="a blank"> </span>pay-1' in page.text
     unseen = client.open("/message?id=m-9+")
     assert "There are blanks around this id. Did you mean m-9 </message?id=m-9>?" in unseen.words
@@ -200,32 +200,29 @@ def test_blanks_around_an_id_are_seen_and_a_long_id_is_cut_in_its_middle(
 
 
 def test_the_list_tells_what_waits_for_a_decision_and_lists_it_alone(
-    lease: Stack, console: Open, screen: Screen
+    machine: Stack, console: Open, screen: Screen
 ) -> None:
-    rejected(lease)
-    put_row(lease, "m-2", "COMPLETE", "resolved")
-    complete(lease, "m-2")
-    client = console(lease)
+    rejected(machine)
+    dead(machine, "m-2")
+    ended(machine, "m-2", "found")
+    client = console(machine)
     screen("messages", client, "/messages")
     waiting = client.get("/messages?status=waiting_for_decision")
     assert waiting.headers["location"] == "/dead-letters"
 
 
 def test_messages_are_listed_by_status_and_day(
-    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+    machine: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for n in range(3):
-        put_row(lease, f"m-{n}", "COMPLETE", "performed")
-        complete(lease, f"m-{n}")
     monkeypatch.setattr(message_views, "_PAGE", 2)
-    client = console(lease)
-    page = client.open("/messages?status=complete")
+    client = console(with_executions(machine, "m-0", "m-1", "m-2"))
+    page = client.open("/messages?status=running")
     assert [cells[0] for cells in page.rows] == ["m-2", "m-1"]
-    assert "/messages?status=complete&cursor=2%3A" in page.links
+    assert any(one.startswith("/messages?status=running&cursor=2%3A") for one in page.links)
     assert client.open("/messages?day=2020-01-01").words[-1] == "There is no message that matches."
     for query, sentence in (
         ("day=the-31st", "'the-31st' is no day; write it as "),
-        ("status=nonsense", "There is no status 'nonsense' here; there are IN_PROGRESS, COMPLETE."),
+        ("status=nonsense", "There is no status 'nonsense'; there are RUNNING, SUCCEEDED, "),
     ):
         wrong = client.open(f"/messages?{query}")
         assert (wrong.status, wrong.problems[0].startswith(sentence)) == (422, True)

@@ -13,8 +13,9 @@ from actonce_core.records import timestamp
 from tests.console.client import Answer, Client
 from tests.console.conftest import Open, Screen
 from tests.console.stacks import rejected, unstart
-from tests.support.queues import dead, hold
+from tests.support.queues import hold
 from tests.support.stacks import deployed, forbid
+from tests.support.waiting import dead
 
 pytestmark = pytest.mark.usefixtures("one_reader")
 
@@ -46,28 +47,28 @@ AS_FAR = "as far as it was read"
 
 
 def test_what_waits_is_grouped_the_longest_waiting_first(
-    lease: Stack, console: Open, screen: Screen
+    machine: Stack, console: Open, screen: Screen
 ) -> None:
-    screen("nothing_waits", console(lease), "/")
+    screen("nothing_waits", console(machine), "/")
     for n in range(3):
-        dead(lease, f"m-{n}", n, reason="rejected", error="Rejected")
-    dead(lease, "m-9", 9)
-    unstart(lease, "{")
-    screen("waiting", console(lease), "/")
+        dead(machine, f"m-{n}", n, reason="rejected", error="Rejected")
+    dead(machine, "m-9", 9)
+    unstart(machine, "{")
+    screen("waiting", console(machine), "/")
 
 
 def test_a_stack_that_was_deleted_or_replaced_is_not_said_to_be_clear(
-    lease: Stack, console: Open
+    machine: Stack, console: Open
 ) -> None:
-    client = console(lease)
-    lease.aws.client("cloudformation").delete_stack(StackName=lease.name)
+    client = console(machine)
+    machine.aws.client("cloudformation").delete_stack(StackName=machine.name)
     client.expire()
     page = client.open("/")
     assert page.problems[0].startswith(RELY_ON_NOTHING)
     assert empty(page) == [AS_FAR, AS_FAR]
-    rejected(lease)
+    rejected(machine)
     client.read_queues()
-    deployed(lease, lease.outputs)
+    deployed(machine, machine.outputs)
     client.expire()
     (problem,) = client.open("/").problems
     assert problem.startswith(RELY_ON_NOTHING)
@@ -80,10 +81,10 @@ def test_a_stack_that_was_deleted_or_replaced_is_not_said_to_be_clear(
     )
 
 
-def test_what_another_reader_holds_is_not_taken_for_nothing(lease: Stack, console: Open) -> None:
-    client = console(lease, reads=False)
-    dead(lease, "m-1")
-    hold(lease, lease.dead_letter_queue)
+def test_what_another_reader_holds_is_not_taken_for_nothing(machine: Stack, console: Open) -> None:
+    client = console(machine, reads=False)
+    dead(machine, "m-1")
+    hold(machine, machine.dead_letter_queue)
     client.read_queues()
     for path in ("/dead-letters", "/"):
         page = client.open(path)
@@ -92,10 +93,10 @@ def test_what_another_reader_holds_is_not_taken_for_nothing(lease: Stack, consol
         assert page.sure == (path == "/")
 
 
-def test_what_cannot_be_read_is_not_taken_for_nothing(lease: Stack, console: Open) -> None:
-    client = console(lease)
+def test_what_cannot_be_read_is_not_taken_for_nothing(machine: Stack, console: Open) -> None:
+    client = console(machine)
     assert empty(client.open("/")) == ["✓", "✓"]
-    lease.sqs.delete_queue(QueueUrl=lease.dead_letter_queue)
+    machine.sqs.delete_queue(QueueUrl=machine.dead_letter_queue)
     client.read_queues()
     listed, first = client.open("/dead-letters"), client.open("/")
     for page in (listed, first):
@@ -104,7 +105,7 @@ def test_what_cannot_be_read_is_not_taken_for_nothing(lease: Stack, console: Ope
     assert listed.sure == 0
     assert listed.words[-1].startswith("Nothing of this kind was found (read at ")
     assert empty(first) == [AS_FAR, "✓"]
-    never_read = console(lease, reads=False).get("/dead-letters")
+    never_read = console(machine, reads=False).get("/dead-letters")
     assert "The queue has not been read yet. Look again </dead-letters>" in never_read.words
 
 
@@ -112,14 +113,14 @@ def test_what_cannot_be_read_is_not_taken_for_nothing(lease: Stack, console: Ope
 
 
 def test_a_list_is_read_again_when_it_is_due_and_before_that_says_how_old_it_is(
-    lease: Stack, console: Open, screen: Screen, monkeypatch: pytest.MonkeyPatch
+    machine: Stack, console: Open, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = console(lease)
+    client = console(machine)
     assert client.open("/unstarted").sure == 1
-    unstart(lease, "{")
+    unstart(machine, "{")
     client.expire()
     screen("unstarted", client, "/unstarted")
-    unstart(lease, "{", "too_large")
+    unstart(machine, "{", "too_large")
     client.expire(queues=False)
 
     def ages(path: str) -> list[str]:
@@ -147,7 +148,7 @@ def test_a_list_is_read_again_when_it_is_due_and_before_that_says_how_old_it_is(
     ],
 )
 def test_what_is_advised_on_a_kind_stands_above_its_list_and_is_offered_first(
-    lease: Stack,
+    machine: Stack,
     console: Open,
     screen: Screen,
     name: str,
@@ -155,10 +156,10 @@ def test_what_is_advised_on_a_kind_stands_above_its_list_and_is_offered_first(
     action: str,
     actions: list[str],
 ) -> None:
-    rejected(lease)
-    dead(lease, "m-3", reason="outcome_unknown")
-    unstart(lease, '{"message_id": "m-2"}', "conflict")
-    client, path = console(lease), f"/{name.replace('_', '-')}"
+    rejected(machine)
+    dead(machine, "m-3", reason="outcome_unknown")
+    unstart(machine, '{"message_id": "m-2"}', "conflict")
+    client, path = console(machine), f"/{name.replace('_', '-')}"
     screen(
         f"{name}_of_a_kind",
         client,
@@ -171,10 +172,10 @@ def test_what_is_advised_on_a_kind_stands_above_its_list_and_is_offered_first(
     assert client.get("/message", id="m-1").actions == ["reject", "retry", "resolve"]
 
 
-def test_a_kind_without_a_name_is_not_all_kinds(lease: Stack, console: Open) -> None:
-    dead(lease, "named")
-    dead(lease, "nameless", 1, error="")
-    client, kind = console(lease), "reason=not_performed&error="
+def test_a_kind_without_a_name_is_not_all_kinds(machine: Stack, console: Open) -> None:
+    dead(machine, "named")
+    dead(machine, "nameless", 1, error="")
+    client, kind = console(machine), "reason=not_performed&error="
     assert [cells[1] for cells in client.open(f"/dead-letters?{kind}").rows] == ["nameless"]
     page = client.open(f"/dead-letters/decide?scope=all&{kind}&action=retry")
     assert "Retry 1 dead letter?" in page.words
@@ -184,10 +185,10 @@ def test_a_kind_without_a_name_is_not_all_kinds(lease: Stack, console: Open) -> 
     assert " --all --reason not_performed --error '' --before " in command
 
 
-def test_where_no_command_does_the_same_none_is_shown(lease: Stack, console: Open) -> None:
-    dead(lease, "m-1", reason="of another version", error="E")
-    dead(lease, "m-2", 1, error="E\u202e")
-    client = console(lease)
+def test_where_no_command_does_the_same_none_is_shown(machine: Stack, console: Open) -> None:
+    dead(machine, "m-1", reason="of another version", error="E")
+    dead(machine, "m-2", 1, error="E\u202e")
+    client = console(machine)
     none = "No command does the same: with --all it would act on messages that were not shown here,"
     for kind, message_id in (("reason=of+another+version", "m-1"), ("error=E%E2%80%AE", "m-2")):
         page = client.open(f"/dead-letters/decide?scope=all&{kind}&action=reject")
@@ -195,8 +196,8 @@ def test_where_no_command_does_the_same_none_is_shown(lease: Stack, console: Ope
         assert page.commands == []
         assert any(one.startswith(none) for one in page.words)
     assert "E\\u202e" in page.rows[0]
-    dead(lease, "m-3", 2)
-    hold(lease, lease.dead_letter_queue, 1)
+    dead(machine, "m-3", 2)
+    hold(machine, machine.dead_letter_queue, 1)
     client.read_queues()
     every = client.open("/dead-letters/decide?scope=all&action=reject")
     assert [one.split()[-1] for one in every.commands] == ["m-2", "m-3"]
@@ -221,13 +222,13 @@ NOT_ENDED = "The audit that began has not come to its end."
 
 
 def test_the_audit_that_is_at_hand_is_shown(
-    lease: Stack, console: Open, screen: Screen, tmp_path: Path
+    machine: Stack, console: Open, screen: Screen, tmp_path: Path
 ) -> None:
-    client = console(lease, audit=tmp_path)
+    client = console(machine, audit=tmp_path)
     assert client.open("/audit").words[1].startswith("There is no audit of this stack yet.")
 
     def audited(**summary: Any) -> None:
-        at = timestamp(lease.created_at() + timedelta(seconds=1))
+        at = timestamp(machine.created_at() + timedelta(seconds=1))
         (tmp_path / "summary.json").write_text(json.dumps({"generated_at": at} | summary))
 
     audited(**AUDIT)

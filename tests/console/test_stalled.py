@@ -17,7 +17,7 @@ WAITING: list[None] = []
 
 
 @pytest.fixture
-def stalled(lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+def stalled(machine: Stack, console: Open, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     """A console whose list of messages waits for AWS until the test ends."""
     go_on = threading.Event()
 
@@ -26,7 +26,7 @@ def stalled(lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch) -> Ite
         go_on.wait(60)
 
     monkeypatch.setattr(messages, "page_of", wait)
-    yield console(lease, reads=False)
+    yield console(machine, reads=False)
     go_on.set()
     WAITING.clear()
 

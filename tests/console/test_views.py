@@ -1,10 +1,11 @@
-"""What the pages show and do, on moto, with a lease's rows in the executions' place."""
+"""What the pages show and do, on moto."""
 
 import html
 import json
 import re
 import shlex
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -25,9 +26,10 @@ from actonce.operate.status import Count, Executions, Status
 from actonce.queues.depth import Depth, Pause
 from actonce.stack.clients import Stack
 from tests.console.conftest import Open
-from tests.console.stacks import MARKUP, complete, rejected, unstart
+from tests.console.stacks import MARKUP, rejected, unstart
 from tests.support.hostile import HOSTILE_SENT, forbidden
-from tests.support.queues import dead, post, row
+from tests.support.queues import post
+from tests.support.waiting import dead, decision_on
 
 ALL = {"scope": "all"}
 """Everything that the queue has."""
@@ -42,9 +44,9 @@ NOTHING: Listing[Any] = Listing([], 0)
 
 
 def test_a_queue_that_is_being_read_is_not_called_empty(
-    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+    machine: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, go_on = console(lease), threading.Event()
+    client, go_on = console(machine), threading.Event()
     monkeypatch.setattr(responses, "A_MOMENT", 0.1)
     monkeypatch.setattr(client.context.letters, "_read", lambda _: go_on.wait(60) and NOTHING)
     client.context.letters.scan()
@@ -54,10 +56,10 @@ def test_a_queue_that_is_being_read_is_not_called_empty(
         go_on.set()
 
 
-def test_a_group_is_shown_by_pages(lease: Stack, console: Open) -> None:
+def test_a_group_is_shown_by_pages(machine: Stack, console: Open) -> None:
     for number in range(51):
-        post(lease, f"m-{number:02}", number)
-    client = console(lease)
+        post(machine, f"m-{number:02}", number)
+    client = console(machine)
     page = client.get("/dead-letters", reason="not_performed", page=2)
     assert [cells[1] for cells in page.rows] == ["m-50"]
     (back,) = [link for link in page.links if "page=1" in link]
@@ -70,17 +72,13 @@ def test_a_group_is_shown_by_pages(lease: Stack, console: Open) -> None:
     assert [cells[0] for cells in client.get(more).rows] == ["m-50"]
 
 
-@pytest.mark.parametrize("kind", ["lease", "machine"])
+@pytest.mark.parametrize("begin", [rejected, lambda stack: start(stack, "m-1")])
 def test_what_reads_only_shows_every_view_and_offers_no_change(
-    request: pytest.FixtureRequest, console: Open, kind: str
+    machine: Stack, console: Open, begin: Callable[[Stack], None]
 ) -> None:
-    stack: Stack = request.getfixturevalue(kind)
-    entry = unstart(stack, "{")
-    if kind == "lease":
-        rejected(stack)
-    else:
-        start(stack, "m-1")
-    client = console(stack, read_only=True)
+    entry = unstart(machine, "{")
+    begin(machine)
+    client = console(machine, read_only=True)
     paths = ["/", "/waiting", "/stack", "/dead-letters", "/unstarted", "/messages", "/audit"]
     paths += ["/message?id=m-1", "/message/now?id=m-1", "/message/log?id=m-1", "/jobs"]
     paths += ["/message?id=nobody", f"/unstarted/entry?entry={entry}"]
@@ -94,9 +92,9 @@ def test_what_reads_only_shows_every_view_and_offers_no_change(
 
 
 def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
-    lease: Stack, console: Open
+    machine: Stack, console: Open
 ) -> None:
-    templates = console(lease, reads=False).context.templates
+    templates = console(machine, reads=False).context.templates
     template = templates.get_template("stack.html.j2")
     pause = Pause("2026-01-31T09:30:00.000Z", "me", "")
     on, off = ((EventSourceMapping("1", "starter", state),) for state in ("Enabled", "Disabled"))
@@ -132,7 +130,7 @@ ODD = "It's; `odd` $x"
     ],
 )
 def test_the_command_that_is_shown_does_the_same_and_nothing_to_what_came_later(
-    lease: Stack,
+    machine: Stack,
     console: Open,
     monkeypatch: pytest.MonkeyPatch,
     capsys: Any,
@@ -142,15 +140,15 @@ def test_the_command_that_is_shown_does_the_same_and_nothing_to_what_came_later(
     meant: list[str],
 ) -> None:
     for number, error in enumerate((ODD, ODD, "another")):
-        dead(lease, f"m-{number}", number, error=error)
-    unstart(lease, '{"message_id": "u-0"}')
-    unstart(lease, '{"message_id": "u-1"}', "too_large")
-    client = console(lease)
-    dead(lease, "later", 9, error=ODD)
-    unstart(lease, '{"message_id": "later"}')
+        dead(machine, f"m-{number}", number, error=error)
+    unstart(machine, '{"message_id": "u-0"}')
+    unstart(machine, '{"message_id": "u-1"}', "too_large")
+    client = console(machine)
+    dead(machine, "later", 9, error=ODD)
+    unstart(machine, '{"message_id": "later"}')
     path = f"/{name.replace('_', '-')}/decide"
     (command,) = client.get(path, **ALL, **kind, action=action).commands
-    monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: lease)
+    monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: machine)
     monkeypatch.setattr("sys.argv", [*shlex.split(command), "--dry-run", "--json"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
@@ -161,20 +159,20 @@ def test_the_command_that_is_shown_does_the_same_and_nothing_to_what_came_later(
 
 
 def test_the_command_of_one_message_is_of_that_one_whatever_its_id(
-    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+    machine: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rejected(lease, "--all")
-    rejected(lease, "m-1")
-    client = console(lease)
+    rejected(machine, "--all")
+    rejected(machine, "m-1")
+    client = console(machine)
     entry = next(one.entry for one in client.letters.entries if one.message_id == "--all")
     form: dict[str, Any] = {"scope": "ticked", "entry": entry}
     (command,) = client.get("/dead-letters/decide", **form, action="reject").commands
-    monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: lease)
+    monkeypatch.setattr(bulk, "find_stack", lambda *_, **__: machine)
     monkeypatch.setattr("sys.argv", shlex.split(command))
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code in (0, None)
-    assert [row(lease, one)["outcome"] for one in ("--all", "m-1")] == ["rejected", "dead_letter"]
+    assert [decision_on(machine, one) for one in ("--all", "m-1")] == ["reject", None]
 
 
 def start(stack: Stack, message_id: str, body: str = "a body") -> None:
@@ -189,30 +187,30 @@ def start(stack: Stack, message_id: str, body: str = "a body") -> None:
 # ------------------------------------------------------------------ messages
 
 
-def test_every_term_and_reason_is_explained(lease: Stack, console: Open) -> None:
-    rejected(lease)
-    unstart(lease, "{")
-    page = html.unescape(console(lease).get("/").text)
+def test_every_term_and_reason_is_explained(machine: Stack, console: Open) -> None:
+    rejected(machine)
+    unstart(machine, "{")
+    page = html.unescape(console(machine).get("/").text)
     for meaning in TERMS.values():
         assert meaning in page
     for meaning in (letters.EXPLANATIONS["rejected"], deliveries.EXPLANATIONS["not_json"]):
         assert f'title="{meaning[0].upper()}{meaning[1:]}."' in page
 
 
-def test_an_id_is_found_whatever_is_in_it_and_none_is_empty(lease: Stack, console: Open) -> None:
-    client = console(lease)
+def test_an_id_is_found_whatever_is_in_it_and_none_is_empty(machine: Stack, console: Open) -> None:
+    client = console(machine)
     for name in ("m-1", "a/../b?c&d=e#f", "ü €", HOSTILE_SENT.strip()):
         assert "unseen-yet" in client.get("/message", id=name).text, name
     for path in ("/message", "/message/now", "/message/log"):
         assert client.get(f"{path}?id=").status == client.get(path).status == 404
 
 
-def test_nothing_that_a_message_brings_is_more_than_text(lease: Stack, console: Open) -> None:
+def test_nothing_that_a_message_brings_is_more_than_text(machine: Stack, console: Open) -> None:
     for hostile in (MARKUP, HOSTILE_SENT):
-        dead(lease, hostile, error=hostile, cause=hostile, execution_name=hostile)
-        complete(lease, hostile)
-        unstart(lease, hostile, detail=hostile)
-    client = console(lease)
+        dead(machine, hostile, error=hostile, cause=hostile)
+        post(machine, hostile, error=hostile, cause=hostile, execution_name=hostile)
+        unstart(machine, hostile, detail=hostile)
+    client = console(machine)
     paths = [
         *("/", "/waiting", "/dead-letters", "/unstarted", "/messages"),
         *(f"/unstarted/entry?entry={entry.entry}" for entry in client.unstarted.entries),
@@ -233,12 +231,12 @@ def test_nothing_that_a_message_brings_is_more_than_text(lease: Stack, console: 
 
 
 def test_a_fault_of_a_view_is_told_and_the_others_go_on(
-    lease: Stack, console: Open, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    machine: Stack, console: Open, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("a secret of the message")
 
-    client = console(lease)
+    client = console(machine)
     monkeypatch.setattr(message, "read_story", broken)
     answer = client.get("/message", id="m-1")
     assert (answer.status, "ZeroDivisionError" in answer.problems[0]) == (500, True)

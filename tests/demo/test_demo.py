@@ -127,7 +127,7 @@ def test_another_demo_in_the_folder_is_wrong_use_and_touches_nothing(
 def test_it_names_the_message_with_most_to_tell() -> None:
     def records(waiting: set[str], *delivered: str) -> Records:
         deliveries = [{"execution_name": name} for name in delivered]
-        return Records(deliveries, {}, set(), {}, {}, set(), waiting)
+        return Records(deliveries, {}, set(), {}, set(), waiting)
 
     sent = [SentMessage(f"s-{one}", one, one) for one in ("a", "b", "c")]
     assert to_look_at(sent, records(set(), "a", "b", "b", "c")) == "b"
@@ -144,14 +144,13 @@ def test_what_ended_nowhere_is_lost_and_two_effects_are_one_message_acted_on_twi
         executions={"twice": "SUCCEEDED", "late": "SUCCEEDED", "failed": "FAILED"},
         resolved=set(),
         effects={"twice": 2, "late": 1},
-        books={"main": ["late", "twice", "of-an-earlier-run"]},
         refused={("s-without-id", "no_message_id")},
         waiting=set(),
     )
-    counts = judge(sent, records, 1.0, ordered=True)
-    assert (counts.acted_on_twice, counts.lost, counts.out_of_order) == (1, 1, 1)
+    counts = judge(sent, records, 1.0)
+    assert (counts.acted_on_twice, counts.lost) == (1, 1)
     assert (counts.suppressed, counts.came_back) == (1, {"Throttling": 2, "failed": 1})
     assert not counts.exactly_once
     once = replace(records, effects={"twice": 1, "late": 1})
-    assert not judge(sent, once, 1.0, ordered=False).exactly_once  # one is lost
-    assert judge(sent, replace(once, waiting={"gone"}), 1.0, ordered=False).exactly_once
+    assert not judge(sent, once, 1.0).exactly_once  # one is lost
+    assert judge(sent, replace(once, waiting={"gone"}), 1.0).exactly_once

@@ -43,7 +43,6 @@ PARAMETERS = {
     "FindFunctionArn": EFFECT.arn,
     "KmsKeyArn": "",
     "QueueType": "standard",
-    "Strategy": "step-functions",
 }
 SOUND = Facts(
     stack="shop/Once",
@@ -81,8 +80,6 @@ def effects(**changed: Any) -> dict[str, Any]:
 
 OTHER = Feed(f"{LAMBDA}:old-consumer", "Enabled", reports_failures=True)
 OFF = replace(OURS, state="Disabled")
-LEASE = parameters(Strategy="lease")
-CONSUMER = replace(STARTER, variables={"FUNCTION_TIMEOUT_SECONDS": "30"})
 
 ON_TROUBLE = parameters(StartExecutions="on-trouble")
 ATTEMPTS = replace(STARTER, variables={"STARTER_TIMEOUT_SECONDS": "30"})
@@ -104,7 +101,6 @@ FACTS: dict[str, dict[str, Any]] = {
             f"{LAMBDA}:looks:1", 5, not_retained=("DeletionPolicy", "UpdateReplacePolicy")
         )
     },
-    "a consumer that runs longer": LEASE | {"starter": replace(CONSUMER, timeout=60)},
     "a starter that attempts": ON_TROUBLE | {"starter": ATTEMPTS},
     "one that runs longer": ON_TROUBLE | {"starter": replace(ATTEMPTS, timeout=31)},
     "one that runs longer, and only starts": {"starter": replace(ATTEMPTS, timeout=31)},
@@ -182,7 +178,7 @@ FACTS: dict[str, dict[str, Any]] = {
         "effect": replace(EFFECT, not_retained=UNREADABLE)
     },
     # Who may not use the function's key is told no variables.
-    "variables could not be read": LEASE | {"starter": replace(STARTER, variables=UNREADABLE)},
+    "variables could not be read": ON_TROUBLE | {"starter": replace(STARTER, variables=UNREADABLE)},
     "found before a check broke off": {"feeds": (OTHER, OFF), "pause": UNREADABLE},
 }
 

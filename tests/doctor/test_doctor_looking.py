@@ -32,7 +32,6 @@ PARAMETERS = {
     "DecisionTimeoutSeconds": "1209600",
     "EffectTimeoutSeconds": "15",
     "EffectFunctionArn": OUTPUTS["EffectFunctionArn"],
-    "Strategy": "step-functions",
 }
 
 

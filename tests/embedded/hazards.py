@@ -21,13 +21,8 @@ from actonce.stack.clients import Stack
 from lab.conformance import found
 from lab.conformance.verdict import FinalState, Verdict, judge, one_form
 
-REAL_WAYS = {
-    "step-functions": ("step-functions",),
-    "on-trouble": ("on-trouble",),
-    "lease": ("lease-fenced", "lease-fenced-fifo"),
-}
-"""What is deployed, and its columns of the table: what happens really must be an end that each of
-them has."""
+REAL_WAYS = ("step-functions", "on-trouble")
+"""What is deployed: what happens really must be an end that its column of the table has."""
 
 Sent = tuple[str | None, Any]
 """A message id, None where there is none, and a body."""
@@ -55,8 +50,7 @@ CAUSES = {
     "crash-after-effect": Cause({"perform": ["after:killed"]}),
     "effect-unheard": Cause({"perform": ["after:Lambda.Unknown"]}),
     "effect-late": Cause({"perform": ["after:timed-out"]}),
-    # Stopped by SIGSTOP: behind executions the first is ended by Lambda, and the second goes on;
-    # behind a lock, others take over from the first.
+    # Stopped by SIGSTOP: the first is ended by Lambda, and the second goes on.
     "zombie": Cause({"perform": ["before:stood-still-5", "before:stood-still-2"]}),
     "conflict": Cause(messages=(("a", "one"), ("a", "other"))),
     "poison": Cause(practice=7),
@@ -140,20 +134,16 @@ def _waiting(stack: Stack) -> set[str]:
 
 
 def disagreement(way: str, hazard: str, verdict: Verdict) -> str:
-    """Empty if both levels agree; else in which column of the table they do not, in a sentence."""
-    published = found.read()
-    for column in REAL_WAYS[way]:
-        cell = published.get((column, hazard))
-        if cell is None:
-            continue  # not a hazard that this column has
-        if verdict > cell.worst or verdict.kind not in cell.counts:
-            ends = ", ".join(sorted(kind.name.lower() for kind in cell.counts))
-            return (
-                f"{way} against {hazard}: really {verdict.kind.name.lower()}"
-                f"{', out of order' if verdict.is_out_of_order else ''}; "
-                f"the walk of {column} found only {ends}."
-            )
-    return ""
+    """Empty if both levels agree; else what really happened and what the walk found."""
+    cell = found.read().get((way, hazard))
+    # None: not a hazard that this column has.
+    if cell is None or (verdict <= cell.worst and verdict.kind in cell.counts):
+        return ""
+    ends = ", ".join(sorted(kind.name.lower() for kind in cell.counts))
+    return (
+        f"{way} against {hazard}: really {verdict.kind.name.lower()}"
+        f"{', out of order' if verdict.is_out_of_order else ''}; the walk found only {ends}."
+    )
 
 
 def verdict_of(ends: FinalState, hazard: str) -> Verdict:

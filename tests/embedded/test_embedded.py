@@ -50,7 +50,7 @@ def test_a_function_that_acts_when_it_is_to_look_up_is_told_of(
 ) -> None:
     lambda_ = Mock()
     lambda_.invoke.side_effect = lambda **_: {"Payload": BytesIO(answer.encode())}
-    stack = Mock(lambda_=lambda_, ledger_table=None, find_function="theirs:1")
+    stack = Mock(lambda_=lambda_, find_function="theirs:1")
 
     complaint = functions.call_at_once(stack, 1)
 
@@ -65,7 +65,7 @@ def test_a_look_up_that_fails_is_told_of_and_a_starter_that_fails_stops_it() -> 
         error = {"FunctionError": "Unhandled"} if FunctionName in failing else {}
         return {"Payload": BytesIO(b'{"errorMessage": "no"}'), **error}
 
-    stack = Mock(ledger_table=None, find_function="theirs:1", starter_function="starter")
+    stack = Mock(find_function="theirs:1", starter_function="starter")
     stack.lambda_.invoke.side_effect = invoke
     assert "cannot look up" in (functions.call_at_once(stack, 1) or "")
     failing.add("starter")

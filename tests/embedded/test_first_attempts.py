@@ -119,7 +119,7 @@ def test_many_faults_change_nothing(deployed: tuple[Paths, State, Stack]) -> Non
     paths, _, stack = deployed
     before = len(records.read(stack).executions)
     many = ["--faults", "many", "--messages", "80", "--seed", "7"]
-    answer = demo(paths, "--strategy", "on-trouble", *many, "--keep", "--no-audit")
+    answer = demo(paths, "-p", "StartExecutions=on-trouble", *many, "--keep", "--no-audit")
     assert answer["acted_on_twice"] == answer["lost"] == 0
     assert answer["exactly_once"] is True
     # An execution for trouble only: what met a fault, or itself, at work, sent again.

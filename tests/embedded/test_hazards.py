@@ -1,7 +1,4 @@
-"""The real level of the conformance suite; this file has the Step Functions way.
-
-The lease is in test_strategies.py: its stack is there.
-"""
+"""The real level of the conformance suite; this file has the Step Functions way."""
 
 import pytest
 
@@ -26,8 +23,7 @@ def test_the_page_says_how_many_ways_and_hazards_are_real() -> None:
     [
         ("step-functions", "crash", Verdict(Kind.SURVIVED), True),
         ("step-functions", "crash", Verdict(Kind.TWICE), False),
-        ("lease", "conflict", Verdict(Kind.SURVIVED), False),
-        ("lease", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), False),
+        ("on-trouble", "conflict", Verdict(Kind.SURVIVED), False),
     ],
 )
 def test_what_the_walk_did_not_find_is_a_disagreement(

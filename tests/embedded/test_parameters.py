@@ -17,36 +17,26 @@ from actonce.terminal.errors import Failed, UsageError
 
 
 def test_what_the_template_has_by_default_and_what_is_set_here_is_allowed() -> None:
-    given: set[str] = set()
-    for name in ("template.yaml", "templates/locks.yaml"):
-        template = nesting.read(PROJECT / name)
-        here = {n: v for n, v in lifecycle.LOCAL_PARAMETERS.items() if n in template.parameters}
-        usual = {n: str(one.get("Default", "")) for n, one in template.parameters.items()}
-        parameters.check(usual | here, [template])
-        given |= here.keys()
-    assert given == lifecycle.LOCAL_PARAMETERS.keys()
+    template = nesting.read(PROJECT / "template.yaml")
+    usual = {n: str(one.get("Default", "")) for n, one in template.parameters.items()}
+    parameters.check(usual | lifecycle.LOCAL_PARAMETERS, [template])
 
 
-@pytest.mark.parametrize("name", ["template.yaml", "templates/locks.yaml"])
-def test_the_pythons_that_run_the_stack_here_are_those_that_it_may_have(name: str) -> None:
-    runtimes = nesting.read(PROJECT / name).parameters["PythonRuntime"]["AllowedValues"]
+def test_the_pythons_that_run_the_stack_here_are_those_that_it_may_have() -> None:
+    runtimes = nesting.read(PROJECT / "template.yaml").parameters["PythonRuntime"]["AllowedValues"]
     assert runtimes == [f"python3.{minor}" for minor in lifecycle.LAMBDA_RUNTIMES]
 
 
 def test_a_wrong_parameter_is_told_with_the_template_that_it_is_meant_for() -> None:
     paths = Paths(Path("home"))
-    assert lifecycle.own_template(paths, {}) == PROJECT / "template.yaml"
-    assert (
-        lifecycle.own_template(paths, {"Strategy": "lease"}) == PROJECT / "templates" / "locks.yaml"
-    )
-    lifecycle.check(paths, {"Strategy": "lease", "StragglerMarginSeconds": "60"})
+    lifecycle.check(paths, {"StragglerMarginSeconds": "60"})
     for given, message in (
-        ({"Strategy": "ledger"}, r"locks\.yaml: .* not in AllowedValues: .*lease"),
-        ({"Strategie": "lease"}, r"template\.yaml has no parameter 'Strategie'; it has "),
+        ({"StartExecutions": "never"}, r"template\.yaml: .* not in AllowedValues: .*on-trouble"),
+        ({"StartExecution": "always"}, "no parameter 'StartExecution'; it has "),
         ({"EffectTimeoutSeconds": "abc"}, r"template\.yaml: .*not a valid Number"),
         ({"EffectTimeoutSeconds": "891"}, "not greater than 890"),
         ({"MaxRounds": "0"}, "not less than 1"),
-        ({"Strategy": "lease", "MaxRounds": "4"}, "not greater than 3"),
+        ({"MaxRounds": "4"}, "not greater than 3"),
     ):
         with pytest.raises(UsageError, match=message):
             lifecycle.check(paths, given)

@@ -199,20 +199,13 @@ def test_the_calls_are_as_recorded(
         audit(made)
         calls = made.calls
     with recording(tmp_path_factory, monkeypatch, audited=False) as made:
-        made.deploy("lease", Strategy="lease")
-        made.walk()
-        theirs = make_theirs(made.stack)
-        made.deploy("lease, their function", Strategy="lease", **theirs)
-        made.walk()
-        made.deploy("their function and queue", RequestsQueueName="orders", **theirs)
-        made.walk()
-        calls |= made.calls
-    # On a stack of its own: a parameter stays from deployment to deployment.
-    with recording(tmp_path_factory, monkeypatch, audited=False) as made:
         made.deploy("first attempts", StartExecutions="on-trouble")
         made.walk()
         theirs = make_theirs(made.stack)
         made.deploy("first attempts, their function", StartExecutions="on-trouble", **theirs)
+        made.walk()
+        named = {"StartExecutions": "always", "RequestsQueueName": "orders"}
+        made.deploy("their function and queue", **named, **theirs)
         made.walk()
         calls |= made.calls
     snapshot("calls.txt", recorded_calls.written(calls))

@@ -143,7 +143,6 @@ FOUND: dict[str, Any] = {"status": "SUCCEEDED", "output": {"outcome": "found", "
 RESOLVED: dict[str, Any] = {"status": "SUCCEEDED", "output": {"outcome": "resolved"}}
 REJECTED: dict[str, Any] = {"status": "FAILED", "error": "RejectedByOperator"}
 ROW = {"status": "COMPLETE", "outcome": "performed", "effect": json.dumps(CARD)}
-LETTER = ROW | {"outcome": "dead_letter"}
 HELD = {"status": "IN_PROGRESS", "attempt_id": "a", "updated": "2026-01-28T09:30:00Z"}
 BEGUN = HELD | {"memory": "arn#first-attempt", "stage": "begun", "consumption_count": 1}
 RELEASED = BEGUN | {"stage": "released"}
@@ -215,12 +214,6 @@ STORIES = {
     },
     "timed out": story(status="TIMED_OUT"),
     "ended without a word": story(status="SUCCEEDED"),
-    # Behind a lock.
-    "row resolved": story(row=ROW | {"outcome": "resolved"}),
-    "row waits": story(row=LETTER),
-    "row held": story(row=HELD),
-    "row free": story(row={"status": "IN_PROGRESS"}),
-    "row given up": story(row=HELD, in_unstarted_queue=entry("received_too_often")),
     # Of a first attempt, which has no execution. Nobody has to act on one that is not done: SQS
     # brings its message back, but for what it gave up.
     "acted on": story(row=ACTED, ends=("performed", "suppressed")),
@@ -320,13 +313,6 @@ def test_every_state_has_a_sentence_and_every_rule_gives_the_advice_of_a_story()
     assert None in first
 
 
-def test_why_it_waits_is_told_by_its_history_and_not_by_a_letter_of_before() -> None:
-    now = waits("outcome_unknown", "late")
-    assert summarize(now, letter(reason="not_performed")) == summarize(now)
-    row = story(row=ROW | {"outcome": "dead_letter"})  # which keeps no reason
-    assert "It did not happen." in str(summarize(row, letter(reason="not_performed")).advice)
-
-
 @pytest.mark.parametrize(
     "reason", ["rejected", "not_performed", "rounds_used_up", "outcome_unknown"]
 )
@@ -371,9 +357,9 @@ def test_what_others_say_stands_in_quotes_and_cannot_go_on_as_our_own_word(reaso
 )
 def test_an_id_is_told_as_it_is_typed(message_id: str, argument: str) -> None:
     assert as_argument(message_id, "sha256-1") == argument
-    # Behind a lock an id is told whatever it looks like, for its row has no name.
+    # Of a first attempt an id is told whatever it looks like, for its row has no name.
     if message_id.startswith("sha256-"):
-        assert message_argument(replace(story(row=ROW), message_id=message_id)) == message_id
+        assert message_argument(replace(story(row=ACTED), message_id=message_id)) == message_id
         both = replace(story(**RUNS, row=HANDED_ON), message_id=message_id)
         assert message_argument(both) == both.execution_name
 
@@ -441,6 +427,7 @@ def test_a_first_attempt_of_another_machine_is_told_by_its_row(machine: Stack) -
     """Sent first long ago, and again now: its row says for ever that it is done."""
     old = {"first_seen": "2025-01-31T09:30:00Z", "updated": "2025-01-31T09:30:01Z"}
     row = {"status": "COMPLETE", "outcome": "performed", "memory": "arn:old#first-attempt"}
+    row |= {"stage": "begun"}
     put_fingerprint(machine, "request-2", **row, **old, effect='"\\u001b[2J\\u202e"')
     story = summarize(read_story(machine, "request-2"))
     assert (story.state, story.advice) == ("performed", None)

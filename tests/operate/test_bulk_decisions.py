@@ -1,6 +1,5 @@
-"""One decision on the dead letters behind a lock: what it covers, and what it leaves alone."""
+"""One decision on the dead letters of a stack: what it covers, and what it leaves alone."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,23 +9,14 @@ from actonce.messages.filters import EntryFilter
 from actonce.operate.bulk import UNKNOWN
 from actonce.operate.decisions.allowed import Decision
 from actonce.operate.decisions.deciding import BulkDecision, decide
-from actonce.operate.decisions.results import DecisionOutcome, DecisionUnconfirmed
+from actonce.operate.decisions.results import DecisionOutcome
 from actonce.queues import scan
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from tests.support.hostile import HOSTILE_SENT
-from tests.support.queues import (
-    dead,
-    decide_shown,
-    hold,
-    ids_left,
-    letters,
-    post,
-    put_row,
-    received,
-    row,
-)
-from tests.support.stacks import fail, forbid
+from tests.support.queues import decide_shown, hold, ids_left, letters, post, received
+from tests.support.stacks import fail
+from tests.support.waiting import answer_to, dead, decision_on
 
 NO_ANSWER = ReadTimeoutError(endpoint_url="here")
 EXPIRED = ClientError({"Error": {"Code": "ExpiredTokenException", "Message": "no"}}, "It")
@@ -57,10 +47,6 @@ def text_of(work: BulkDecision) -> str:
     return work.ended[-1].text
 
 
-def sent_again(stack: Stack) -> int:
-    return len(received(stack, stack.requests_queue))
-
-
 def not_deleted(parsed: dict[str, Any], **_: Any) -> None:
     """SQS's answer to a deletion of which nothing came."""
     parsed["Failed"] = [{"Id": one["Id"]} for one in parsed.pop("Successful")]
@@ -74,21 +60,20 @@ def sqs_deletes_nothing(stack: Stack) -> None:
 
 
 def test_what_was_shown_is_decided_with_its_older_letters_and_nothing_that_came_later(
-    lease: Stack,
+    machine: Stack,
 ) -> None:
     for number in range(12):
-        dead(lease, f"m-{number}", number)
-    post(lease, "m-7", 1)
-    work = decide_all(lease, "resolve")
+        dead(machine, f"m-{number}", number)
+    post(machine, "m-7", 1)
+    work = decide_all(machine, "resolve")
     assert (len(work.listing.entries), work.listing.not_listed) == (12, 1)
-    dead(lease, "later")
-    post(lease, "m-1", 50)
+    dead(machine, "later")
     work.run()
     assert ends(work) == {f"m-{number}": DecisionOutcome.DECIDED for number in range(12)}
-    assert (row(lease, "m-7")["outcome"], row(lease, "m-7")["note"]) == ("resolved", "a note")
-    assert row(lease, "later")["outcome"] == "dead_letter"
-    assert ids_left(lease) == ["later", "m-1"]
-    assert sent_again(lease) == 0
+    assert (answer := answer_to(machine, "m-7")) is not None
+    assert (answer["decision"], answer["note"]) == ("resolve", "a note")
+    assert decision_on(machine, "later") is None
+    assert ids_left(machine) == ["later"]
 
 
 @pytest.mark.parametrize(
@@ -99,49 +84,38 @@ def test_what_was_shown_is_decided_with_its_older_letters_and_nothing_that_came_
     ],
 )
 def test_a_message_is_meant_by_its_newest_letter_and_listed_without_its_text(
-    lease: Stack, entry_filter: EntryFilter, message_id: str
+    machine: Stack, entry_filter: EntryFilter, message_id: str
 ) -> None:
-    dead(lease, "m-1", 1, reason="rejected", error="Rejected")
-    post(lease, "m-1", 2, reason="outcome_unknown", cause="find: 503")
-    dead(lease, "m-2", 3, reason="rejected", message={"body": {"practice": "north"}})
-    (letter,) = letters(lease, entry_filter).entries
+    dead(machine, "m-1", 1, reason="rejected", error="Rejected")
+    post(machine, "m-1", 2, reason="outcome_unknown", cause="find: 503")
+    dead(machine, "m-2", 3, reason="rejected", message={"body": {"practice": "north"}})
+    (letter,) = letters(machine, entry_filter).entries
     assert (letter.message_id, letter.message, letter.queued.body) == (message_id, None, "")
 
 
-def test_a_letter_that_only_looks_newest_decides_nothing_and_is_deleted(lease: Stack) -> None:
-    """The stray one was posted by a machine whose clock is ahead, which crashed then."""
-    dead(lease, "m-1", 1)
-    post(lease, "m-1", 2)
-    (work := decide_all(lease, "reject")).run()
-    assert ends(work) == {"m-1": DecisionOutcome.SUPERSEDED}
-    stands = "another dead letter of the message stands there now. Look again."
-    assert text_of(work).endswith(stands)
-    assert (sent_again(lease), ids_left(lease)) == (0, ["m-1"])
-
-
-def test_a_letter_that_was_shown_decides_nothing_that_failed_again_since(lease: Stack) -> None:
-    dead(lease, "m-1", 1)
-    retry, resolve = decide_all(lease, "retry"), decide_all(lease, "resolve")
-    dead(lease, "m-1", 2)
+def test_a_letter_that_was_shown_decides_nothing_that_failed_again_since(machine: Stack) -> None:
+    dead(machine, "m-1", 1)
+    retry, resolve = decide_all(machine, "retry"), decide_all(machine, "resolve")
+    dead(machine, "m-1", 2)
     retry.run()
     assert ends(retry) == {"m-1": DecisionOutcome.SUPERSEDED}
     resolve.run()
     assert ends(resolve) == {"m-1": "failed"}
     assert text_of(resolve).startswith("It is no longer in the queue: somebody decided on it")
-    assert (row(lease, "m-1")["outcome"], sent_again(lease)) == ("dead_letter", 0)
-    assert ids_left(lease) == ["m-1"]
+    assert decision_on(machine, "m-1") is None
+    assert ids_left(machine) == ["m-1"]
 
 
-def test_what_is_hostile_is_a_letter_and_what_is_none_is_left_alone(lease: Stack) -> None:
+def test_what_is_hostile_is_a_letter_and_what_is_none_is_left_alone(machine: Stack) -> None:
     dead(
-        lease,
+        machine,
         HOSTILE_SENT,
         execution_name="sha256-1",
         error=HOSTILE_SENT,
         cause=HOSTILE_SENT,
     )
     for body in (" ", "{}", "[]", "[" * 100_000):
-        lease.sqs.send_message(QueueUrl=lease.dead_letter_queue, MessageBody=body)
+        machine.sqs.send_message(QueueUrl=machine.dead_letter_queue, MessageBody=body)
     wrong: list[dict[str, Any]] = [
         {"error": None},
         {"cause": 7},
@@ -149,50 +123,50 @@ def test_what_is_hostile_is_a_letter_and_what_is_none_is_left_alone(lease: Stack
         {"execution_name": ["m-1"]},
     ]
     for fields in wrong:
-        post(lease, "m-1", **fields)
-    assert letters(lease).not_listed == 8
+        post(machine, "m-1", **fields)
+    assert letters(machine).not_listed == 8
     by_error = EntryFilter({"error": HOSTILE_SENT}, match=HOSTILE_SENT)
-    (work := decide_all(lease, "resolve", by_error)).run()
+    (work := decide_all(machine, "resolve", by_error)).run()
     assert ends(work) == {HOSTILE_SENT: DecisionOutcome.DECIDED}
-    assert row(lease, HOSTILE_SENT)["outcome"] == "resolved"
-    assert len(received(lease, lease.dead_letter_queue)) == 8
+    assert decision_on(machine, HOSTILE_SENT) == "resolve"
+    assert len(received(machine, machine.dead_letter_queue)) == 8
 
 
-def test_a_letter_that_is_gone_or_that_another_reader_holds_is_not_decided(lease: Stack) -> None:
-    dead(lease, "m-1")
-    held, gone = decide_all(lease, "resolve"), decide_all(lease, "resolve")
-    hold(lease, lease.dead_letter_queue)
+def test_a_letter_that_is_gone_or_that_another_reader_holds_is_not_decided(machine: Stack) -> None:
+    dead(machine, "m-1")
+    held, gone = decide_all(machine, "resolve"), decide_all(machine, "resolve")
+    hold(machine, machine.dead_letter_queue)
     held.run()
     assert text_of(held) == "Another reader holds it. Give the same command again."
-    lease.sqs.purge_queue(QueueUrl=lease.dead_letter_queue)
+    machine.sqs.purge_queue(QueueUrl=machine.dead_letter_queue)
     gone.run()
     assert text_of(gone).startswith("It is no longer in the queue")
-    assert row(lease, "m-1")["outcome"] == "dead_letter"
+    assert decision_on(machine, "m-1") is None
 
 
-def test_a_letter_whose_row_is_gone_is_nothing_to_decide(lease: Stack) -> None:
-    post(lease, "m-1")
+def test_a_letter_whose_execution_is_gone_is_nothing_to_decide(machine: Stack) -> None:
+    post(machine, "m-1")
     decisions: tuple[Decision, ...] = ("retry", "resolve")
     for decision in decisions:
-        answer = decide_shown(lease, "m-1", decision)
+        answer = decide_shown(machine, "m-1", decision)
         assert answer.end == "not_decided"
         assert "Find out by hand whether the effect happened" in answer.text
     with pytest.raises(Failed, match="There is no dead letter of 'm-2' in the queue"):
-        decide(lease, "m-2", "retry", "", None)
-    assert (sent_again(lease), ids_left(lease)) == (0, ["m-1"])
+        decide(machine, "m-2", "retry", "", None)
+    assert ids_left(machine) == ["m-1"]
 
 
 # ---------------------------------------------------------------- where a run ends early
 
 
-def test_killed_between_decision_and_deletion_the_next_run_clears_up(lease: Stack) -> None:
+def test_killed_between_decision_and_deletion_the_next_run_clears_up(machine: Stack) -> None:
     def killed(**_: Any) -> None:
         raise SystemExit
 
     for number in range(3):
-        dead(lease, f"m-{number}", number)
-    work = decide_all(lease, "reject")
-    events = lease.sqs.meta.events
+        dead(machine, f"m-{number}", number)
+    work = decide_all(machine, "reject")
+    events = machine.sqs.meta.events
     events.register("before-call.sqs.DeleteMessageBatch", killed, unique_id="kill")
     with pytest.raises(SystemExit):
         work.run()
@@ -200,51 +174,30 @@ def test_killed_between_decision_and_deletion_the_next_run_clears_up(lease: Stac
     (note,) = work.notes
     assert note.startswith("3 of them could not be deleted from the queue")
     events.unregister("before-call.sqs.DeleteMessageBatch", unique_id="kill")
-    (again := decide_all(lease, "reject")).run()
+    (again := decide_all(machine, "reject")).run()
     assert again.results_by_end == {DecisionOutcome.ALREADY: 3}
-    assert text_of(again) == "It was already decided: reject."
-    assert ids_left(lease) == []
+    assert text_of(again).startswith("It was already decided: the last decision was reject")
+    assert ids_left(machine) == []
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        lambda stack: fail(stack, "dynamodb", "UpdateItem", NO_ANSWER, after=1),
-        lambda stack: forbid(stack, "sqs", "SendMessage", after=1),
-    ],
-    ids=["no answer", "its row is written and it was not sent"],
-)
 def test_a_decision_of_which_no_answer_came_is_neither_made_nor_left_undone(
-    lease: Stack, broken: Callable[[Stack], None]
+    machine: Stack,
 ) -> None:
     for number in range(3):
-        dead(lease, f"m-{number}", number)
-    put_row(lease, "m-1", "IN_PROGRESS", None)
-    work = decide_all(lease, "retry")
-    broken(lease)
-    with pytest.raises((ClientError, BotoCoreError)):
+        dead(machine, f"m-{number}", number)
+    work = decide_all(machine, "reject")
+    fail(machine, "stepfunctions", "SendTaskSuccess", NO_ANSWER, after=1)
+    with pytest.raises(BotoCoreError):
         work.run()
     assert ends(work) == {"m-0": DecisionOutcome.DECIDED, "m-1": UNKNOWN}
     assert text_of(work).startswith("It is not known whether the decision was taken")
     assert work.left == 1
 
 
-def test_the_second_step_of_a_decision_is_made_by_the_next_one(lease: Stack) -> None:
-    dead(lease, "m-1")
-    forbid(lease, "sqs", "SendMessage")
-    with pytest.raises(DecisionUnconfirmed, match="one that was begun is completed"):
-        decide_shown(lease, "m-1", "retry")
-    assert row(lease, "m-1")["status"] == "IN_PROGRESS"
-    del lease.aws._clients["sqs"]
-    answer = decide_shown(lease, "m-1", "retry")
-    assert (answer.end, answer.left_behind) == ("continued", 0)
-    assert (sent_again(lease), ids_left(lease)) == (1, [])
-
-
-def test_a_letter_that_was_decided_and_not_deleted_is_reported(lease: Stack) -> None:
-    dead(lease, "m-1")
-    sqs_deletes_nothing(lease)
-    answer = decide_shown(lease, "m-1", "reject")
+def test_a_letter_that_was_decided_and_not_deleted_is_reported(machine: Stack) -> None:
+    dead(machine, "m-1")
+    sqs_deletes_nothing(machine)
+    answer = decide_shown(machine, "m-1", "reject")
     assert (answer.end, answer.left_behind) == (DecisionOutcome.DECIDED, 1)
     assert NOT_DELETED in answer.text
-    assert row(lease, "m-1")["outcome"] == "rejected"
+    assert decision_on(machine, "m-1") == "reject"

@@ -190,9 +190,7 @@ SHOWN = {
     "paused": replace(FOUND, event_source_mappings=(OFF,), pause=PAUSED),
     "stopped, and nobody paused it": replace(FOUND, event_source_mappings=(OFF,)),
     "paused, and fed all the same": replace(FOUND, pause=PAUSED),
-    "executions on trouble only": replace(
-        FOUND, strategy="step-functions", start_executions="on-trouble"
-    ),
+    "executions on trouble only": replace(FOUND, start_executions="on-trouble"),
 }
 
 

@@ -29,10 +29,9 @@ WITHOUT_A_PAGINATOR: dict[Site, str] = {
     ("actonce/messages/effect_store.py", "some", "scan"): (
         "A sample of the effects, for doctor: what is in one page is enough of one."
     ),
-    ("actonce/messages/recent.py", "_page_of_rows", "scan"): (
+    ("actonce/messages/recent.py", "_listed", "list_executions"): (
         "A page of the list is gone on with later: tests/messages/test_recent.py."
     ),
-    ("actonce/messages/recent.py", "_listed", "list_executions"): "Likewise.",
     ("actonce/operate/decisions/by_task_token.py", "_deployed_version", "describe_stacks"): ONE,
     ("actonce/operate/status.py", "_page", "list_executions"): (
         "The newest thousand; that there are more is told with the count."

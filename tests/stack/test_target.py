@@ -271,7 +271,7 @@ def test_what_samconfig_says_is_told_also_where_it_is_wrong(
 # --------------------------------------------------------------------------- nested stacks
 
 TOPIC: dict[str, Any] = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
-ONCE = TOPIC | {"Outputs": {"UnstartedQueueUrl": {"Value": "url"}}}
+ONCE = TOPIC | {"Outputs": {"ProcessMessageArn": {"Value": "arn"}}}
 
 
 def nesting(**nested: str) -> dict[str, Any]:
@@ -319,9 +319,9 @@ def test_the_nested_stack_is_found_by_the_name_of_the_teams(aws: Aws) -> None:
         ("two/Mail", "two/Mail"),
     ):
         found = Stack.find(aws, name)
-        assert (found.display_name, found.unstarted_queue) == (called, "url")
+        assert (found.display_name, found.state_machine) == (called, "arn")
         assert Stack.find(aws, found.name).name == found.name
-    audits = {"UnstartedQueueUrl": "url", "AuditBucketName": "bucket"}
+    audits = {"ProcessMessageArn": "arn", "AuditBucketName": "bucket"}
     assert Stack.find(aws, "shop").outputs == Stack.find(aws, "shop/Once").outputs == audits
     assert [one.display_name for one in Stack.find_all(aws, "two")] == ["two/Cards", "two/Mail"]
 

@@ -54,8 +54,7 @@ class MotoAws:
     appointments_table: str
     state_machine: str
     unstarted_queue: str
-    ledger_table: str
-    dead_letter_queue: str
+    lease_table: str
     requests_queue: str
 
     @classmethod
@@ -76,8 +75,7 @@ class MotoAws:
             appointments_table="appointments",
             state_machine=_make_state_machine(stepfunctions, "process-message", definition),
             unstarted_queue=sqs.create_queue(QueueName="unstarted")["QueueUrl"],
-            ledger_table="lease",
-            dead_letter_queue=sqs.create_queue(QueueName="dead-letters")["QueueUrl"],
+            lease_table="lease",
             requests_queue=sqs.create_queue(
                 QueueName="requests", Attributes={"VisibilityTimeout": "210"}
             )["QueueUrl"],
@@ -113,19 +111,13 @@ class MotoAws:
         return {
             "FINGERPRINTS_TABLE": self.fingerprints_table,
             "APPOINTMENTS_TABLE": self.appointments_table,
-            "LEDGER_TABLE": self.ledger_table,
             "STATE_MACHINE_ARN": self.state_machine,
             "UNSTARTED_QUEUE_URL": self.unstarted_queue,
             "REQUESTS_QUEUE_URL": self.requests_queue,
-            "DEAD_LETTER_QUEUE_URL": self.dead_letter_queue,
             "MESSAGE_ID_FROM": "body:message_id",
             "CONTENT_FROM": "",
             "NAMES_REMEMBERED_DAYS": "25",
             "STACK_NAME": "actonce",
-            "LEASE_SECONDS": "12",
-            "FUNCTION_TIMEOUT_SECONDS": "60",
-            "STRAGGLER_MARGIN_SECONDS": "30",
-            "MAX_ROUNDS": "3",
         }
 
     def first_attempt_variables(self) -> dict[str, str]:
@@ -162,10 +154,10 @@ class MotoAws:
             TableName=self.fingerprints_table, Key={"message_id": {"S": message_id}}
         ).get("Item")
 
-    def ledger_row(self, message_id: str) -> dict[str, Any]:
+    def lease_row(self, message_id: str) -> dict[str, Any]:
         """The row of a message id in the lease, without DynamoDB's types; empty: none."""
         item = self.dynamodb.get_item(
-            TableName=self.ledger_table, Key={"message_id": {"S": message_id}}
+            TableName=self.lease_table, Key={"message_id": {"S": message_id}}
         ).get("Item", {})
         return {name: next(iter(value.values())) for name, value in item.items()}
 
@@ -177,10 +169,6 @@ class MotoAws:
     def unstarted(self) -> list[dict[str, Any]]:
         """Everything in UnstartedQueue, in SQS's form; it stays there, but invisible."""
         return self._messages(self.unstarted_queue)
-
-    def dead_letters(self) -> list[dict[str, Any]]:
-        """The bodies of everything in DeadLetterQueue; it stays there, but invisible."""
-        return [json.loads(message["Body"]) for message in self._messages(self.dead_letter_queue)]
 
     def _messages(self, queue_url: str) -> list[dict[str, Any]]:
         messages: list[Any] = []

@@ -17,9 +17,9 @@ from actonce.cli import app as cli
 from actonce.queues import scan
 from actonce.stack.clients import Aws, Stack
 from actonce.terminal import output
-from tests.support.stacks import with_lease
-
-STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-message"
+from tests.support.histories import STATE_MACHINE
+from tests.support.stacks import deployed, with_executions, with_log, with_outputs, with_table
+from tests.support.waiting import let_tasks_wait
 
 
 @pytest.fixture(autouse=True)
@@ -145,6 +145,8 @@ def actonce(
 
 
 @pytest.fixture
-def lease(moto_stack: Stack) -> Stack:
-    """The stack's queues, and a lease in the executions' place."""
-    return with_lease(moto_stack)
+def machine(moto_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """The same with a state machine, whose executions may wait for a decision, and no execution."""
+    let_tasks_wait(monkeypatch)
+    stack = with_executions(with_log(with_table(with_outputs(moto_stack, **VERSION_DEPLOYED))))
+    return deployed(stack, stack.outputs)

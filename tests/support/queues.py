@@ -14,32 +14,18 @@ from actonce.operate.decisions.results import Answer
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.delivery import Delivery
+from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Refusal
 from actonce_core.reason import Reason
 from actonce_core.unstarted import unstarted_attributes
-from tests.support.stacks import NOW, TABLE
+from tests.support.histories import STATE_MACHINE
+from tests.support.stacks import NOW
 
 CONFLICT = Refusal(Reason.CONFLICT, "Another content.")
 
 
-def put_row(
-    stack: Stack, message_id: str, status: str, outcome: str | None, attempt_id: str = "a-0"
-) -> None:
-    item: dict[str, Any] = {"message_id": {"S": message_id}, "status": {"S": status}}
-    item |= {"memory": {"S": "lease"}, "fingerprint": {"S": "f"}}
-    item |= {"attempt_id": {"S": attempt_id}}
-    if outcome:
-        item["outcome"] = {"S": outcome}
-    stack.dynamodb.put_item(TableName=TABLE, Item=item)
-
-
-def row(stack: Stack, message_id: str) -> dict[str, Any]:
-    item = stack.dynamodb.get_item(TableName=TABLE, Key={"message_id": {"S": message_id}})["Item"]
-    return {name: next(iter(value.values())) for name, value in item.items()}
-
-
 def letter_body(message_id: str, number: int = 0, **more: Any) -> str:
-    """What an attempt or an execution posts; `number`: of the attempt, and seconds after 09:30."""
+    """What an execution posts; `number`: tells its letters apart, and is seconds after 09:30."""
     message = {"message_id": message_id, "number": number}
     body = {
         "version": 1,
@@ -48,19 +34,14 @@ def letter_body(message_id: str, number: int = 0, **more: Any) -> str:
         "error": "NotPerformed",
         "cause": "closed",
         "rounds": 1,
-        "attempt_id": f"a-{number}",
-        "execution_name": message_id,
+        "execution_name": execution_name(message_id),
         "posted_at": f"2026-01-31T09:30:{number:02}.000Z",
         "message": {"message_id": message_id, "body": json.dumps(message)},
-        "source": {
-            "sqs_message_id": "first-id",
-            "body": json.dumps({"message_id": message_id}),
-            "message_attributes": {},
-            "message_group_id": None,
-            "deduplication_id": None,
-        },
+        "task_token": f"token-{message_id}-{number}",
     }
-    return json.dumps(body | more)
+    body |= more
+    arn = f"{STATE_MACHINE.replace(':stateMachine:', ':execution:')}:{body['execution_name']}"
+    return json.dumps({"execution_arn": arn} | body)
 
 
 def letter(message_id: str = "m-1", sent_at: datetime = NOW, **more: Any) -> DeadLetter:
@@ -75,12 +56,6 @@ def post(stack: Stack, message_id: str, number: int = 0, **more: Any) -> str:
     """Post a dead letter; SQS's id of it."""
     body = letter_body(message_id, number, **more)
     return stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody=body)["MessageId"]
-
-
-def dead(stack: Stack, message_id: str, number: int = 0, **more: Any) -> None:
-    """A message whose attempt has posted a letter and completed its row with that."""
-    put_row(stack, message_id, "COMPLETE", "dead_letter", f"a-{number}")
-    post(stack, message_id, number, **more)
 
 
 def letters(stack: Stack, entry_filter: EntryFilter | None = None) -> Listing[DeadLetter]:

@@ -48,15 +48,10 @@ def with_table(stack: Stack) -> Stack:
     return with_outputs(stack, FingerprintsTableName=TABLE)
 
 
-def with_lease(stack: Stack) -> Stack:
-    """A lease in the state machine's place; its rows are in `TABLE`."""
-    return with_outputs(with_table(stack), LedgerTableName=TABLE)
-
-
 def with_executions(stack: Stack, *message_ids: str) -> Stack:
     """A state machine, and an execution that waits for each message."""
     arn = stack.stepfunctions.create_state_machine(
-        name="process", definition=json.dumps(_WAITS), roleArn=_ROLE
+        name="process-message", definition=json.dumps(_WAITS), roleArn=_ROLE
     )["stateMachineArn"]
     for message_id in message_ids:
         stack.stepfunctions.start_execution(

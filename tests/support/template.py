@@ -9,7 +9,6 @@ from actonce.embedded import nesting
 from actonce.stack import embedded_folder as paths
 
 TEMPLATE = paths.PROJECT / "template.yaml"
-LOCKS = TEMPLATE.parent / "templates" / "locks.yaml"
 
 Resource = dict[str, Any]
 
@@ -118,7 +117,7 @@ def refusals(template: dict[str, Any], **parameters: str) -> list[str]:
 def _values(template: dict[str, Any], parameters: Mapping[str, str]) -> dict[str, str]:
     return {
         name: parameters.get(name, str(parameter.get("Default", "")))
-        for name, parameter in template["Parameters"].items()
+        for name, parameter in template.get("Parameters", {}).items()
     }
 
 

@@ -99,12 +99,6 @@ DEPLOYMENTS = {
         ("template.yaml", "templates/alarms.yaml"),
         _ON_TROUBLE | _THEIRS | _WITH_KEY,
     ),
-    "lease": Deployment("lease", ("templates/locks.yaml",), {}),
-    "lease, their function, a key": Deployment(
-        "lease, their function",
-        ("templates/locks.yaml",),
-        {"Strategy": "lease"} | _THEIRS | _WITH_KEY,
-    ),
 }
 every_deployment = pytest.mark.parametrize("deployment", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 

@@ -44,7 +44,7 @@ def kept(resources: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     "name",
-    ["template.yaml", "templates/locks.yaml", "templates/records.yaml", "templates/audit.yaml"],
+    ["template.yaml", "templates/records.yaml", "templates/audit.yaml"],
 )
 def test_the_page_says_how_long_each_thing_of_a_template_is_kept(name: str) -> None:
     found = list(kept(template.load(PROJECT / name)["Resources"]))

@@ -1,23 +1,18 @@
-"""What holds of every template that ships; then template.yaml with its alarms, and locks.yaml."""
+"""What holds of every template that ships; then template.yaml with its alarms."""
 
-import itertools
 import json
 import re
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
-import consumer
-from actonce.stack.stack_files import version, version_of
 from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, redelivery_delay
 from actonce_core.batch import LARGEST_BATCH
 from tests.support.limited_starter import MALLOC
 from tests.support.metrics import told_metrics
 from tests.support.snapshots import Snapshot
 from tests.support.template import (
-    LOCKS,
     TEMPLATE,
     as_list,
     load,
@@ -30,13 +25,13 @@ from tests.support.template import (
 )
 
 PROJECT = TEMPLATE.parent
-SAMS = (TEMPLATE, LOCKS)
 PLAIN = tuple(
     TEMPLATE.parent / "templates" / f"{name}.yaml" for name in ("alarms", "records", "audit")
 )
 NOTIFICATIONS = PROJECT / "examples" / "notifications" / "template.yaml"
 PIPELINE = PROJECT / "examples" / "pipeline" / "roles.yaml"
-EXAMPLES = tuple(sorted(PROJECT.glob("examples/gift_shop*/template.yaml")))
+LEASE = PROJECT / "examples" / "lease" / "template.yaml"
+EXAMPLES = (LEASE, *sorted(PROJECT.glob("examples/gift_shop*/template.yaml")))
 
 HOLDS_WHAT_CANNOT_BE_MADE_AGAIN = {
     "AWS::SQS::Queue",  # messages, often the only copies
@@ -53,7 +48,7 @@ def by_file(*files: Path) -> pytest.MarkDecorator:
 # --------------------------------------------------------------------------- what is kept
 
 
-@by_file(*SAMS, *PLAIN[1:], *EXAMPLES)
+@by_file(TEMPLATE, *PLAIN[1:], *EXAMPLES)
 def test_what_holds_messages_or_memory_outlives_the_stack_and_what_replaces_it(file: Path) -> None:
     holding = {
         name: (one.get("DeletionPolicy"), one.get("UpdateReplacePolicy"))
@@ -85,7 +80,7 @@ SAID_BY_EVERY: dict[str, dict[str, Any]] = {
 }
 
 
-@by_file(*SAMS, *PLAIN)
+@by_file(TEMPLATE, *PLAIN)
 def test_what_keeps_something_keeps_it_as_long_and_as_safely_as_is_said(file: Path) -> None:
     template = load(file)
     for kind, statement in SAID_BY_EVERY.items():
@@ -93,7 +88,7 @@ def test_what_keeps_something_keeps_it_as_long_and_as_safely_as_is_said(file: Pa
             assert resource["Properties"].items() >= statement.items(), name
 
 
-@by_file(*SAMS, *PLAIN)
+@by_file(TEMPLATE, *PLAIN)
 def test_queues_buckets_and_topics_are_not_reached_without_tls(file: Path) -> None:
     template = load(file)
     kinds = {
@@ -140,8 +135,6 @@ VARIANTS: dict[str, tuple[Path, dict[str, str]]] = {
         TEMPLATE,
         {"EffectFunctionArn": "arn:theirs", "RequestsQueueName": "orders", "KmsKeyArn": "arn:key"},
     ),
-    "locks.yaml": (LOCKS, {}),
-    "locks.yaml, their function": (LOCKS, {"EffectFunctionArn": "arn:theirs"}),
     **{file.name: (file, {}) for file in PLAIN},
     "audit.yaml, each hour": (PLAIN[2], {"AuditEvery": "hour"}),
     "audit.yaml, a key": (PLAIN[2], {"KmsKeyArn": "arn:key"}),
@@ -172,7 +165,7 @@ def test_who_may_do_what_to_what_is_as_reviewed(snapshot: Snapshot) -> None:
 
 def test_what_raises_an_alarm_is_as_reviewed(snapshot: Snapshot) -> None:
     lines = []
-    for file in (LOCKS, *PLAIN):
+    for file in PLAIN:
         for name, alarm in of_type(load(file), "AWS::CloudWatch::Alarm").items():
             left_out = ("AlarmDescription", "OKActions", "AlarmName")
             properties = {
@@ -190,10 +183,8 @@ def test_what_raises_an_alarm_is_as_reviewed(snapshot: Snapshot) -> None:
 
 def test_fewer_rounds_reach_who_counts_them() -> None:
     machine = properties(resolved(load(TEMPLATE), MaxRounds="1")["Resources"], "ProcessMessage")
-    consumer = properties(resolved(load(LOCKS), MaxRounds="1")["Resources"], "ConsumerFunction")
 
     assert machine["DefinitionSubstitutions"]["MaxRounds"] == "1"
-    assert consumer["Environment"]["Variables"]["MAX_ROUNDS"] == "1"
 
 
 AUDITED = PROJECT / "examples" / "audited" / "template.yaml"
@@ -220,7 +211,6 @@ def test_a_nested_stack_is_given_every_parameter_and_uses_it(
         # Fewer retries are on the embedded AWS alone.
         (TEMPLATE, "StarterFunction", ["starter"], {"MAX_RETRIES"}),
         (TEMPLATE, "AppointmentsFunction", ["appointments"], set()),
-        (LOCKS, "ConsumerFunction", ["consumer", "appointments"], {"MAX_RETRIES"}),
         (PLAIN[2], "ExecutionRecordsFunction", ["execution_records"], set()),
     ],
 )
@@ -274,7 +264,7 @@ def deployed(file: Path, key: str) -> dict[str, Any]:
     return resolved(load(file), KmsKeyArn=key)
 
 
-@by_file(*SAMS, *PLAIN)
+@by_file(TEMPLATE, *PLAIN)
 def test_all_that_is_kept_is_encrypted_with_the_key_or_with_aws_s_own(file: Path) -> None:
     template = deployed(file, KEY)
     for resource_type, expected in WITH_KEY.items():
@@ -290,7 +280,7 @@ def test_all_that_is_kept_is_encrypted_with_the_key_or_with_aws_s_own(file: Path
         assert queue["Properties"]["SqsManagedSseEnabled"] is True
 
 
-@by_file(*SAMS)
+@by_file(TEMPLATE)
 @pytest.mark.parametrize(
     ("parameter", "good", "bad"),
     [
@@ -316,13 +306,12 @@ def test_a_parameter_takes_only_what_is_right(
 
 # --------------------------------------------------------------------------- template.yaml
 
-WHOLE, OF_LOCKS = load(), load(LOCKS)
-LOCKING: dict[str, Any] = OF_LOCKS["Resources"]
+WHOLE = load()
 RESOURCES: dict[str, Any] = WHOLE["Resources"]
 PROCESS_MESSAGE = properties(RESOURCES, "ProcessMessage")
 
 
-@by_file(*SAMS)
+@by_file(TEMPLATE)
 def test_no_outage_of_a_day_is_received_away_and_each_delivery_is_answered_for(file: Path) -> None:
     resources = load(file)["Resources"]
     assert properties(resources, "RequestsQueue")["RedrivePolicy"] == {
@@ -345,7 +334,7 @@ def event_of(template: dict[str, Any]) -> dict[str, Any]:
     return dict(event)
 
 
-@by_file(*SAMS)
+@by_file(TEMPLATE)
 @pytest.mark.parametrize(
     ("most", "scaling"),
     [
@@ -363,18 +352,12 @@ def test_batches_are_bounded_by_a_concurrency_or_by_pollers_for_lambda_takes_not
     assert refusals(load(file), MaximumPollers="1") == ["Pollers"]
 
 
-@pytest.mark.parametrize(
-    ("file", "function"), [(TEMPLATE, "StarterFunction"), (LOCKS, "ConsumerFunction")]
-)
-def test_a_delivery_comes_back_after_six_time_outs_of_whichever_length(
-    file: Path, function: str
-) -> None:
-    template = load(file)
-    for seconds in template["Parameters"]["StarterTimeoutSeconds"]["AllowedValues"]:
-        made = resolved(template, StarterTimeoutSeconds=str(seconds))["Resources"]
-        assert properties(made, function)["Timeout"] == str(seconds)
+def test_a_delivery_comes_back_after_six_time_outs_of_whichever_length() -> None:
+    for seconds in WHOLE["Parameters"]["StarterTimeoutSeconds"]["AllowedValues"]:
+        made = resolved(WHOLE, StarterTimeoutSeconds=str(seconds))["Resources"]
+        assert properties(made, "StarterFunction")["Timeout"] == str(seconds)
         queue = properties(made, "RequestsQueue")["VisibilityTimeout"]
-        assert visibility(template, queue) == 6 * seconds + 30
+        assert visibility(WHOLE, queue) == 6 * seconds + 30
 
 
 def visibility(template: dict[str, Any], found: Any) -> int:
@@ -495,9 +478,8 @@ def test_whatever_changes_the_effect_publishes_a_version_and_the_earlier_ones_st
 
 
 def test_malloc_is_told_what_the_memory_was_measured_with() -> None:
-    of_starter = WHOLE["Globals"]["Function"]
-    for function in (of_starter, properties(LOCKING, "ConsumerFunction")):
-        assert function["Environment"]["Variables"].items() >= MALLOC.items()
+    variables = WHOLE["Globals"]["Function"]["Environment"]["Variables"]
+    assert variables.items() >= MALLOC.items()
 
 
 # --------------------------------------------------------------------------- the state machine
@@ -577,69 +559,3 @@ def test_dashboards_show_metrics_that_there_are_and_grafana_each_of_our_own() ->
         for one in panel["targets"]
     }
     assert own <= queried <= own | shown
-
-
-# --------------------------------------------------------------------------- locks.yaml
-
-
-def test_it_is_of_template_yaml_s_version() -> None:
-    assert version_of(LOCKS.read_text()) == version()
-
-
-def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it() -> None:
-    # Another table than before would be an empty memory, whatever it is called.
-    for name in ("RequestsQueue", "UnstartedQueue", "DeadLetterQueue", "FingerprintsTable"):
-        assert LOCKING[name]["Type"] == RESOURCES[name]["Type"]
-    own, other = (one["FingerprintsTable"] for one in (LOCKING, RESOURCES))
-    assert "Condition" not in {*own, *other}
-    for key in ("KeySchema", "AttributeDefinitions", "BillingMode"):
-        assert own["Properties"][key] == other["Properties"][key]
-
-
-@pytest.mark.parametrize(
-    "own",
-    [
-        "",
-        pytest.param(
-            "arn:aws:lambda:us-east-1:123456789012:function:theirs", marks=pytest.mark.long
-        ),
-    ],
-)
-def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_else(
-    monkeypatch: pytest.MonkeyPatch, own: str
-) -> None:
-    parameters = OF_LOCKS["Parameters"]
-    defaults = {name: one["Default"] for name, one in parameters.items()}
-    variables = properties(LOCKING, "ConsumerFunction")["Environment"]["Variables"]
-    environment = {name: value for name, value in variables.items() if isinstance(value, str)}
-    # A session of its own: boto3's would go on reading this environment in the tests after it.
-    dynamodb = boto3.Session(region_name="us-east-1").client("dynamodb")
-    monkeypatch.setattr("os.environ", environment)
-    effect = parameters["EffectTimeoutSeconds"]
-    accepted = 0
-    for time_out, margin, takes in itertools.product(
-        parameters["StarterTimeoutSeconds"]["AllowedValues"],
-        parameters["StragglerMarginSeconds"]["AllowedValues"],
-        range(effect["MinValue"], effect["MaxValue"] + 1) if own else [effect["Default"]],
-    ):
-        given = {
-            "EffectFunctionArn": own,
-            "StarterTimeoutSeconds": str(time_out),
-            "StragglerMarginSeconds": str(margin),
-            "EffectTimeoutSeconds": str(takes),
-        }
-        filled = defaults | given
-        environment |= {
-            name: str(filled.get(value["Ref"], ""))
-            for name, value in variables.items()
-            if isinstance(value, dict) and "Ref" in value
-        }
-        try:
-            consumer._lease(dynamodb, float(environment["LEASE_SECONDS"]))
-        except ValueError:
-            starts = False
-        else:
-            starts = True
-        accepted += starts
-        assert (refusals(OF_LOCKS, **given) == []) is starts, given
-    assert accepted

@@ -10,6 +10,8 @@ KNOWN_BY_NAME = {"NotPerformed", "Rejected", "OutcomeUnknown"}
 """Of an effect's contract."""
 
 NEVER_TOLD = {
+    # Of the lease, which is a library.
+    *("ConflictingContent", "KnownElsewhere", "LockLost", "StillInProgress"),
     "NotJson",  # a refusal, with a reason
     "_Ended",
     "_FoundNothing",  # which the reader makes a refusal, or compares the whole body for

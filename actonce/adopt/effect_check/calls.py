@@ -102,7 +102,7 @@ class _OneAnswer:
 
 
 def read(raw: CallResult, operation: str, message_id: str) -> Answer:
-    """Read an answer as the state machine does, and `invoked_effect` behind a lock."""
+    """Read an answer as the state machine does, and `invoked_effect` in a starter."""
 
     def answer(outcome: Outcome, words: str = "", effect: Any = None) -> Answer:
         return Answer(message_id, outcome, raw, effect, words)

@@ -4,9 +4,8 @@ There are two kinds. *Managed* files are ActOnce's, of one version: the manifest
 and an upgrade brings them to another version. *Seeds* are the team's: `init` writes them once, and
 never looks at them again.
 
-The managed files are what the stack needs in front of a team's own function, without the other
-strategies, the example, and the code of the functions for these. They are copied, and templates are
-changed as `nested_template` says.
+The managed files are what the stack needs in front of a team's own function, without the example
+and the lease. They are copied, and templates are changed as `nested_template` says.
 """
 
 import re
@@ -44,9 +43,7 @@ _OF_THE_AUDIT = (
 _OF_OTHERS = (
     "functions/requirements.txt",  # what is nested is not built
     "functions/appointments.py",  # the example
-    # the lease
-    "functions/consumer.py",
-    "functions/actonce_core/locking/",
+    "functions/actonce_core/locking/",  # the lease
 )
 
 

@@ -83,8 +83,7 @@ def _page(context: Context, template: str, request: ViewRequest, story: Story) -
     }
     if story.is_known:
         form = _form(context, request, story) if state_of(story) == WAITING else None
-        letter = form and form[1]
-        summary = summarize(story, letter, differs_beside=True)
+        summary = summarize(story, differs_beside=True)
         values |= {
             "summary": summary,
             "body": _body(story),
@@ -110,7 +109,7 @@ def _decision(
     if summary.state != WAITING:
         return None
     key, letter, at = form or (None, None, None)
-    failure = failure_of(story, letter)
+    failure = failure_of(story)
     choice = decisions_on(context.stack, str(failure.get("reason")), str(failure.get("cause")))
     choice.sort(key=lambda decision: decision != summary.advised)
     return {
@@ -142,14 +141,11 @@ def _form(context: Context, request: ViewRequest, story: Story) -> Form | None:
     A page that looks again keeps its form, and what was typed. Where another reader holds letters
     just now, it shows the letter that it showed before.
     """
-    row = story.row or {}
+    execution = story.execution
 
     def is_it(letter: DeadLetter) -> bool:
-        if story.execution is not None:
-            is_last = letter.execution_arn == story.execution.arn
-            return is_last and is_of_last(letter, story.dead_letters)
-        is_its = letter.execution_name in (story.execution_name, story.message_id)
-        return is_its and letter.attempt_id == row.get("attempt_id", letter.attempt_id)
+        is_its = execution is not None and letter.execution_arn == execution.arn
+        return is_its and is_of_last(letter, story.dead_letters)
 
     state = context.letters.refresh(request.patience)
     found = next((letter for letter in state.listing.entries if is_it(letter)), None)

@@ -10,7 +10,6 @@ from actonce.console.views.dead_letters import VIEW
 from actonce.messages.recent import (
     EXECUTION_STATUSES,
     ONLY_TROUBLE,
-    ROW_STATUSES,
     is_of_trouble,
     whole_day,
 )
@@ -45,14 +44,11 @@ def list_(context: Context, request: ViewRequest) -> Response:
         context,
         "messages.html.j2",
         found=found,
-        letters={
-            letter.message_id if context.has_rows else letter.execution_name: letter
-            for letter in letters
-        },
+        letters={letter.execution_name: letter for letter in letters},
         only_trouble=ONLY_TROUBLE if is_of_trouble(context.stack) else None,
         waiting=WAITING,
         status=status,
         day=day,
         cursor=cursor,
-        statuses=ROW_STATUSES if context.has_rows else EXECUTION_STATUSES,
+        statuses=EXECUTION_STATUSES,
     )

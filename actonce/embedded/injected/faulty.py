@@ -4,13 +4,8 @@
 nor ActOnce asked is handed on.
 """
 
-import dataclasses
-import functools
-import importlib
 import json
-import os
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import failing_services
@@ -27,8 +22,6 @@ def call(own: Handler, event: Any, context: Any) -> Any:
     _context = context
     failing_services.stand_before_services()
     if isinstance(event, dict) and "Records" in event:
-        if "LEDGER_TABLE" in os.environ:
-            _put_faults_around_the_consumers_effect()
         return _batch(own, event, context)
     if isinstance(event, dict) and {"operation", "message"} <= event.keys():
         return _effect(own, event, context)
@@ -70,33 +63,3 @@ def _interrupt_before(message_id: str, operation: str) -> str:
     if moment == "before":
         inject.interrupt(name, _context)
     return name if moment == "after" else ""
-
-
-def with_faults(effect: Any) -> Any:
-    """The consumer's effect, with the faults around it that its function has otherwise."""
-
-    def around(name: str) -> Callable[..., Any]:
-        own = getattr(effect, name)
-
-        def called(request: Any, *fence: Any) -> Any:
-            message_id = request if name == "find" else request["message_id"]
-            after = _interrupt_before(message_id, name.partition("_")[0])
-            answer = own(request, *fence)
-            inject.interrupt(after, _context)
-            return answer
-
-        return called
-
-    # Fenced if it is: only then may it be called so.
-    names = [one for one in ("perform", "perform_fenced", "find") if hasattr(effect, one)]
-    return SimpleNamespace(**{name: around(name) for name in names})
-
-
-@functools.cache
-def _put_faults_around_the_consumers_effect() -> None:
-    """Once in a process; without a plan they do nothing."""
-    consumer: Any = importlib.import_module("consumer")
-    product = consumer.consumer_from_environment()
-    faulty = dataclasses.replace(product, effect=with_faults(product.effect))
-    consumer.consumer_from_environment = lambda: faulty
-    consumer._batch.cache_clear()  # noqa: SLF001 - it may have been made without them

@@ -39,7 +39,7 @@ def why_not(stack: Stack, decision: str, reason: str, cause: str) -> str | None:
     """
     if decision == "perform" and reason in NOTHING_HAPPENED:
         return _USE_RETRY
-    looks = stack.find_function is not None or stack.ledger_table is not None
+    looks = stack.find_function is not None
     if decision == "perform" and reason == DeadLetterReason.ROUNDS_USED_UP and looks:
         return _USE_RETRY_AND_LOOK
     was_unnamed = reason == DeadLetterReason.OUTCOME_UNKNOWN and has_no_find_function(cause)

@@ -104,8 +104,8 @@ class ByTaskToken:
             ClientError: that cannot be told.
         """
         token = letter.task_token
-        if token is None or token in self._closed:
-            return token is not None
+        if token in self._closed:
+            return True
         try:
             self._stack.stepfunctions.send_task_heartbeat(taskToken=token)
         except ClientError as error:
@@ -182,10 +182,8 @@ class ByTaskToken:
     def _why_not(self, reason: str, cause: str) -> str | None:
         return why_not(self._stack, self._decision, reason, cause)
 
-    def _send(self, task_token: str | None) -> bool:
-        """Answer the task; False: it is no longer open, or there is none."""
-        if task_token is None:
-            return False
+    def _send(self, task_token: str) -> bool:
+        """Answer the task; False: it is no longer open."""
         try:
             self._stack.stepfunctions.send_task_success(taskToken=task_token, output=self._output)
         except ClientError as error:

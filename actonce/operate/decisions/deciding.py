@@ -19,7 +19,6 @@ from actonce.messages.history import find_execution
 from actonce.operate.bulk import HELD, Bulk
 from actonce.operate.decisions.allowed import Decision, why_not
 from actonce.operate.decisions.by_task_token import ByTaskToken
-from actonce.operate.decisions.in_lock_row import InLockRow
 from actonce.operate.decisions.results import (
     ANOTHER_SINCE,
     Answer,
@@ -30,19 +29,6 @@ from actonce.operate.decisions.results import (
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, UsageError
-
-Decider = ByTaskToken | InLockRow
-
-
-def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
-    """What makes decisions on this stack: by task tokens, or in the rows of a lock.
-
-    Raises:
-        Failed: this cannot be decided just now.
-    """
-    if stack.ledger_table is None:
-        return ByTaskToken(stack, decision, note)
-    return InLockRow(stack, stack.ledger_table, decision, note)
 
 
 def decide(
@@ -70,7 +56,7 @@ def decide(
     """
     if letter is not None and len(letter) < LETTER_CHARACTERS:
         raise UsageError(f"--letter {letter}: say {LETTER_CHARACTERS} characters of it at least.")
-    by = decider(stack, decision, note)
+    by = ByTaskToken(stack, decision, note)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         found = find_letter(queue, name, letter or "")
         try:
@@ -99,7 +85,7 @@ def decide(
         return _without_letters(answer, queue, gone)
 
 
-def is_closed(by: Decider, letter: DeadLetter) -> bool:
+def is_closed(by: ByTaskToken, letter: DeadLetter) -> bool:
     """Whether a letter may be deleted, as far as that can be told just now."""
     with contextlib.suppress(ClientError, BotoCoreError):
         return by.is_closed(letter)
@@ -157,7 +143,7 @@ class BulkDecision(Bulk[DeadLetter]):
         Raises:
             Failed: this cannot be decided just now.
         """
-        self._by: Decider = decider(self.stack, self.decision, self.note)
+        self._by = ByTaskToken(self.stack, self.decision, self.note)
         super().run(tell)
 
     def word(self, end: str) -> str:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from botocore.exceptions import ClientError
-
 from actonce.stack.aws_errors import may_be_done
 from actonce.terminal.errors import Failed
 
@@ -20,7 +18,7 @@ class DecisionOutcome(StrEnum):
     ALREADY = "already_decided"
     """The same decision had been accepted before."""
     CONTINUED = "continued"
-    """The execution had failed and was redriven, or the message was sent again."""
+    """The execution had failed and was redriven."""
     SUPERSEDED = "superseded"
     """Nothing was decided: the letter waits no more, its message went on otherwise."""
     NOT_DECIDED = "not_decided"
@@ -33,22 +31,18 @@ class DecisionOutcome(StrEnum):
 
 
 class DecisionUnconfirmed(Failed):
-    """Whether the decision was made is unknown; made again, it changes nothing or is completed."""
+    """Whether the decision was made is unknown; made again, it changes nothing."""
 
 
 def why_unsure(error: Exception) -> str | None:
-    """What to say of a decision that may be made despite this error; None: it is not made.
-
-    Behind a lock also where AWS refused SendMessage: the row was written before.
-    """
+    """What to say of a decision that may be made despite this error; None: it is not made."""
     if isinstance(error, DecisionUnconfirmed):
         return str(error)
-    is_second_step = isinstance(error, ClientError) and error.operation_name == "SendMessage"
-    if not (is_second_step or may_be_done(error)):
+    if not may_be_done(error):
         return None
     return (
         f"It is not known whether the decision was taken ({error}). Give the same command again: "
-        "a decision that was taken stands, and one that was begun is completed."
+        "a decision that was taken stands."
     )
 
 
