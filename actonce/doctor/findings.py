@@ -147,8 +147,7 @@ def _called(facts: Facts) -> list[Function]:
 
 def starter_time_out(facts: Facts) -> Findings:
     """A starter that makes first attempts ends no later than executions assume of it."""
-    starter = existing(facts.starter)
-    if starter is None or facts.start_executions == "always":
+    if facts.start_executions == "always" or (starter := existing(facts.starter)) is None:
         return
     configured = int((readable(starter.variables) or {}).get("STARTER_TIMEOUT_SECONDS", "0"))
     if configured and starter.timeout > configured:

@@ -61,7 +61,7 @@ def answering(code: str, message: str = "is not for you") -> Stack:
 def test_what_aws_does_not_tell_is_named_as_not_checked() -> None:
     examination = examine(look(answering("AccessDenied")))
     assert (examination.findings, examination.exit_status) == ((), 3)
-    assert set(examination.not_checked) == set(CHECKS) - {"consumer-time-out"}
+    assert set(examination.not_checked) == set(CHECKS) - {"starter-time-out"}
     assert "was answered AccessDenied" in examination.not_checked["effect-time-out"]
 
 

@@ -44,10 +44,8 @@ def judge(  # noqa: C901 - one verdict after the other
     asked_for = bool(started) or (bool(of("sent")) and not accepted)
     by_hand = run == 1 and not of("deliveries") and not of("sent")
     gone = is_over and not ended and (run in {1, 4, 5} or (run is None and quiet and asked_for))
-    check = history[0][1]["message_id"].startswith("actonce-check-")
-    check &= len(of("effects")) == len(history)
-    if check or len(effects) > 1:
-        return "effect_check" if check else "performed_again", True
+    if len(effects) > 1:
+        return "performed_again", True
     # Of an execution that ended at midnight the effect may be the next day's, by another clock.
     may_be_there = run is not None and now - last <= timedelta(minutes=1)
     if gone and not by_hand and not may_be_there:

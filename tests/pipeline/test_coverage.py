@@ -79,34 +79,27 @@ CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
     "refused": (WHOLE, NOW, [REFUSED["too_large"]], ("refused", True)),
 }  # fmt: skip
 """What there was of the records, up to when, a message's codes, and what is right of it."""
-CHECK: Final = "actonce-check-1"
-MORE: Final = {
-    CHECK: (WHOLE, NOW, [Code.EFFECT], ("effect_check", True)),
-    f"{CHECK}2": (unread("executions"), NOW, [Code.EFFECT], ("performed_once", False)),
-}
-"""What there is about a message's id."""
 
 
 def test_what_was_not_seen_is_not_guessed(spark: SparkSession) -> None:
-    cases = CASES | MORE
     records = [
         (key, NOON + number, int(code), 1)
-        for key, (_, _, codes, _) in cases.items()
+        for key, (_, _, codes, _) in CASES.items()
         for number, code in enumerate(codes)
     ]
     names = "message_id string, at bigint, code int, identity bigint"
     numbers = per_message(spark.createDataFrame(records, names).coalesce(1), None)
     of = {row["message_id"]: row for row in numbers.collect()}
     together: dict[str, list[str]] = {}  # each plan costs more than its messages
-    for key, (coverage, horizon, *_) in cases.items():
+    for key, (coverage, horizon, *_) in CASES.items():
         together.setdefault(repr((coverage, horizon)), []).append(key)
     found: list[Row] = []
     for keys in together.values():
-        coverage, horizon, *_ = cases[keys[0]]
+        coverage, horizon, *_ = CASES[keys[0]]
         messages = spark.createDataFrame([of[key] for key in keys], numbers.schema).coalesce(1)
         found += judged(messages, coverage, horizon).collect()
     assert {row["message_id"]: (row["verdict"], row["judged"]) for row in found} == {
-        key: right for key, (*_, right) in cases.items()
+        key: right for key, (*_, right) in CASES.items()
     }
 
 

@@ -5,8 +5,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from actonce_pipeline.audit.judging.verdict_names import VERDICTS
-from actonce_pipeline.audit.results.summary import Findings
 from tests.pipeline.judge import Record
 from tests.pipeline.nights import audited, judgements_of
 from tests.pipeline.streams_on_disk import (
@@ -40,29 +38,19 @@ def audit_of(
     return summary
 
 
-def test_what_effect_check_left_is_told_by_itself_where_all_who_ask_were_read(
+def test_where_there_is_one_row_for_a_message_a_second_effect_would_not_be_seen(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """What else is of none, see the plain judge in test_verdicts.py."""
-    twice = [own_effect("", at(2), "card-1"), own_effect("", at(3), "card-2")]
-    left: Planted = {
-        "actonce-check-0a1b2c3d-1-twice": ("effect_check", True, twice),
+    planted: Planted = {
         "once": ("performed_once", True, [*DONE, own_effect("", at(2), "card-1")]),
-        # Where there is one row for a message, a second effect would not be seen.
         "nameless": ("performed_once", True, [*DONE, own_effect("", at(2))]),
     }
-    summary = audit_of(spark, tmp_path / "left", left, STREAMS)
-    one_row, sentence = summary["on_trust"]
+    summary = audit_of(spark, tmp_path, planted, STREAMS)
+    (one_row,) = summary["on_trust"]
     assert one_row.startswith("Of 1 message the effects come from where there is one row")
-    assert sentence.startswith("Left out: 1 message of actonce effect check.")
     assert summary["sentence"].startswith("Of 2 messages, none is known")
-    assert summary["sentence"].endswith(f"{one_row} {sentence}")
+    assert summary["sentence"].endswith(one_row)
     assert (summary["exit_status"], summary["alarms_total"]) == (4, 0)
-    assert summary["verdicts"]["effect_check"] == 1
-    alone = Findings(
-        dict.fromkeys(VERDICTS, 0) | {"effect_check": 1}, trusted=[sentence]
-    ).sentence()
-    assert alone == f"There was no message. {sentence}"
 
 
 def test_executions_are_believed_only_where_that_is_asked_for(

@@ -66,7 +66,7 @@ def histories(random: Random) -> Iterator[tuple[str, list[Record]]]:
         streams = random.choices(STREAMS, k=random.randint(1, 7))
         kinds = [random.choice([one for one in KINDS if one[0] == stream]) for stream in streams]
         records = [(stream, one | {"at": random.choice(times)}) for stream, one in kinds]
-        yield f"{'my-' * (number % 2)}actonce-check-{number}", records
+        yield f"m-{number}", records
 
 
 class Judged(NamedTuple):
@@ -124,7 +124,6 @@ _RESOLVED = (
     dead_letter("", at(20), "resolve"),
 )
 EXAMPLES: dict[str, list[Record]] = {
-    "actonce-check-1": [effect("", at(1)), effect("", at(2), "appointment-2")],
     "again": [*_ONCE, effect("", at(9), "appointment-2")],
     "lost": [sent("", at(0)), delivery("", at(0)), execution("", at(9), "FAILED")],
     "rejected, performed": [*_ONCE, dead_letter("", at(0)), dead_letter("", at(20), "reject")],

@@ -2,8 +2,7 @@
 
 A check is a function: its docstring is the promise, and its decorator says what to change if the
 effect breaks it. Its story is then what was called, what the answer was and what it should have
-been. The effect is performed for real, under ids that begin with `EFFECT_CHECK_IDS`, by which an
-audit recognises them.
+been. The effect is performed for real, under ids that begin with `IDS`.
 """
 
 import json
@@ -29,7 +28,9 @@ from actonce.adopt.effect_check.finding import Finding, Settings, Status
 from actonce.stack.message_ids import put_id
 from actonce_core.effect import MAX_EFFECT_BYTES
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
-from actonce_pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
+
+IDS = "actonce-check-"
+"""What the ids of effects begin with that are tried."""
 
 SIDE_BY_SIDE = 2
 REPEATS = 3
@@ -75,7 +76,7 @@ class Trial:
     described: dict[str, Any] = field(default_factory=dict)
     """Message id to the description that `perform` gave."""
     longest: float = 0.0
-    _ids: str = field(default_factory=lambda: f"{EFFECT_CHECK_IDS}{uuid.uuid4().hex[:8]}")
+    _ids: str = field(default_factory=lambda: f"{IDS}{uuid.uuid4().hex[:8]}")
     _counter: int = 0
     _calls: list[str] = field(default_factory=list)
     _last: Answer | None = None

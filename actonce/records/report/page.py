@@ -30,10 +30,6 @@ VERDICTS = {
     "refused": ("waiting", "could not be started; it is in UnstartedQueue with its reason"),
     "awaiting_decision": ("waiting", "a dead letter that waits for a person"),
     "in_flight": ("waiting", "not finished yet"),
-    "effect_check": (
-        "waiting",
-        "by their ids, what actonce effect check did; no other record has them",
-    ),
     "conflict": ("alarm", "the same id came with another content"),
     "contradiction": ("alarm", "its records cannot all be true"),
     "performed_again": ("alarm", "more than one effect"),

@@ -383,7 +383,6 @@ class _Audit:
             self.listing,
             self.span,
             observed["unrepeatable"],
-            verdicts["effect_check"],
             by_word=self.request.by_executions,
         )
         return Findings(

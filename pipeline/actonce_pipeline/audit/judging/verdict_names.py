@@ -2,9 +2,6 @@
 
 from typing import Final
 
-EFFECT_CHECK_IDS: Final = "actonce-check-"
-"""How the ids begin under which `actonce effect check` tries an effect."""
-
 VERDICTS: Final = (
     "performed_once",
     "performed_again",
@@ -16,7 +13,6 @@ VERDICTS: Final = (
     "rejected",
     "resolved",
     "in_flight",
-    "effect_check",
 )
 ALARMS: Final = {
     "performed_again": "acted on more than once",

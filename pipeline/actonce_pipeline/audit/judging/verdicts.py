@@ -13,9 +13,6 @@ execution is seen, and the newest file was written more than the grace period af
 Files that are older than their own records vouch for no silence. A running execution is in flight,
 however old. That a delivery was suppressed proves an execution, of before the records began.
 
-An `effect_check` has effects and no record else, and its days' deliveries and executions were all
-read: so no producer hides a second effect by an id.
-
 Clocks: records of one execution, or of one dead letter, are compared with each other; an effect's
 only with the decision of a person, which takes longer than clocks differ.
 """
@@ -32,7 +29,6 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.functions import col
 
 from actonce_pipeline.audit.horizon import Horizon
-from actonce_pipeline.audit.judging.verdict_names import EFFECT_CHECK_IDS
 from actonce_pipeline.audit.reading.events import is_of
 from actonce_pipeline.audit.reading.listing import Listing
 from actonce_pipeline.audit.reading.streams import (
@@ -234,8 +230,6 @@ def rules() -> list[Rule]:
     settled, by_word = col("settled"), col("by_word")
     told_done = col("said_done") & ~col("has_effects") & settled
     found = [
-        ("effect_check", col("named_check") & unasked & saw_who_asks,
-         "an `actonce effect check` has tried an effect: it is nobody's message"),
         ("performed_again", col("effects") > 1,
          "it has two different effects; an effect that was exported twice is one"),
         ("lost", col("gone") & col("witnessed"),
@@ -329,7 +323,6 @@ def _ends(horizon: Horizon) -> dict[str, Column]:
     given_up = (col("failed") > 0) & _silent(horizon.silence) & settled
     only_refused = ((col("refused") > 0) | given_up) & ~col("accepted") & (execution == _NONE)
     no_request = col("deliveries") + col("failed") + col("sent") == 0
-    named_check = col("message_id").startswith(EFFECT_CHECK_IDS) & (col("effects") > 0)
     seen_until = F.greatest(last_at, F.least(last_at + GRACE_MS, F.lit(horizon.latest - 1)))
     return {
         "settled": settled,
@@ -343,7 +336,6 @@ def _ends(horizon: Horizon) -> dict[str, Column]:
         "performed_twice": _surely(performed & performed_before),
         "only_refused": only_refused & (col("effects") == 0),
         "no_request": no_request,
-        "named_check": named_check & no_request,
         "unasked": ~col("accepted") & (execution == _NONE) & (dead_letter == _NONE),
         "seen_until": F.timestamp_millis(seen_until).cast("date"),
     }

@@ -126,14 +126,11 @@ def _of_day(day: Mapping[str, Any], listing: Listing, caveats: Sequence[Caveat])
     return sentences
 
 
-def on_trust(
-    listing: Listing, span: Interval, unrepeatable: int, checks: int = 0, *, by_word: bool
-) -> list[str]:
+def on_trust(listing: Listing, span: Interval, unrepeatable: int, *, by_word: bool) -> list[str]:
     """What rests on a word that no other record confirms, a sentence each.
 
     Args:
         unrepeatable: messages whose effects have no names of their own.
-        checks: ids of `actonce effect check`.
         by_word: what was done is told by the executions.
     """
     sentences = []
@@ -146,11 +143,6 @@ def on_trust(
         sentences.append(
             f"Of {_messages(unrepeatable)} the effects come from where there is one row for a "
             "message, so a second effect would not be seen."
-        )
-    if checks:
-        sentences.append(
-            f"Left out: {_messages(checks)} of actonce effect check. Only their ids say so; no "
-            "other record has them."
         )
     return sentences
 
@@ -331,7 +323,7 @@ class Findings:
     def sentence(self) -> str:
         """The answer."""
         verdicts, unread = self.verdicts, self.unread
-        total = sum(verdicts.values()) - verdicts["effect_check"] - self.not_yet_judged
+        total = sum(verdicts.values()) - self.not_yet_judged
         found = [f"{verdicts[name]:,} {words}" for name, words in ALARMS.items() if verdicts[name]]
         if found:
             answer = [f"Of {_messages(total)}, {_listed(found)}.", *_BEFORE[: verdicts["lost"]]]
