@@ -162,7 +162,7 @@ def _install_locked(blocks: list[tuple[str, str]], left_out: set[str], folder: P
     # PySpark comes as sources only. To compress 450 MB of a wheel that is unpacked at once took two
     # thirds of its time.
     into += ["--config-settings-package", "pyspark:--build-option=--compression=stored"]
-    environment = os.environ | _told_to_pip()
+    environment = os.environ | _pip_arguments()
     for wish in (locked, project):
         answer = _run([*into, *wish], environment=environment)
         if answer.returncode != 0:
@@ -181,7 +181,7 @@ def _uv(block: str, folder: Path) -> Path:
     return folder / "uv" / "bin" / "uv"
 
 
-def _told_to_pip() -> dict[str, str]:
+def _pip_arguments() -> dict[str, str]:
     """Pip's settings in uv's words, unless uv has been told by itself."""
     listing = _run([str(BIN / "python"), "-m", "pip", "config", "list"]).stdout
     settings = {}

@@ -15,7 +15,7 @@ from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_aws, find_stack
 from actonce.terminal import output as console
 from actonce.terminal.days import HELP as DAY_HELP
-from actonce.terminal.days import span_named
+from actonce.terminal.days import parse_span
 from actonce.terminal.errors import Failed, UsageError
 from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce.terminal.visible import give_up_output
@@ -97,7 +97,7 @@ def audit(
 
         actonce audit records/ --from-raw
     """
-    span = span_named(day, since, until, ahead=True)
+    span = parse_span(day, since, until, ahead=True)
     # Spark takes a second to import, and no other command needs it.
     job = importlib.import_module("actonce_pipeline.audit.job")
     storage = importlib.import_module("actonce_pipeline.audit.reading.storage")

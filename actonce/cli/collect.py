@@ -14,7 +14,7 @@ from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.days import HELP as DAY_HELP
-from actonce.terminal.days import span_named
+from actonce.terminal.days import parse_span
 from actonce.terminal.errors import Failed, UsageError
 
 MAX_DAYS = 366
@@ -86,7 +86,7 @@ def _streams(names: list[str] | None) -> frozenset[str]:
 
 
 def _days(day: str | None, first: str | None, last: str | None) -> list[date]:
-    span = span_named(day, first, last)
+    span = parse_span(day, first, last)
     if span is None:
         raise UsageError("Name the days: either --day DAY, or --from DAY and --until DAY.")
     begin, end = span

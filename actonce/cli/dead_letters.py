@@ -147,9 +147,9 @@ def show(
         console.print_json(whole | {"summary": summary.as_json()})
         return
     fields = {name: value for name, value in whole.items() if name != "message"}
-    told = {"reason": reason_label(letter.reason), "error": error_label(letter.error)}
-    told |= {"cause": history.short_cause(letter.cause, 1000)}
-    tables.print_fields(fields | told)
+    in_words = {"reason": reason_label(letter.reason), "error": error_label(letter.error)}
+    in_words |= {"cause": history.short_cause(letter.cause, 1000)}
+    tables.print_fields(fields | in_words)
     if message is None:
         console.out.print(
             "The message was too large for the dead letter: it is the execution's input."

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from actonce.adopt.effect_check.bodies import sample_body
 from actonce.cli.embedded import Parameters
-from actonce.cli.options import Json, named_values
+from actonce.cli.options import Json, parse_pairs
 from actonce.demo.outcome import Outcome
 from actonce.demo.own import OwnEffect
 from actonce.demo.run import Result, Settings, run
@@ -83,7 +83,7 @@ def demo(
     if file is not None and not file.is_file() and str(file) != "-":
         raise UsageError(f"--input {file}: there is no such file.")
     paths = Paths.default()
-    parameters = named_values("--parameter", parameter) if parameter else None
+    parameters = parse_pairs("--parameter", parameter) if parameter else None
     own = _own(paths, file)
     default_level = Level.NONE if file else Level.SOME
     settings = Settings(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from actonce.cli.options import named_values
+from actonce.cli.options import parse_pairs
 from actonce.doctor.findings import OF_VERSIONS, examine
 from actonce.doctor.looking import look
 from actonce.embedded import lifecycle
@@ -60,7 +60,7 @@ def up(
         actonce up --project .
     """
     paths = Paths.default() if project is None else Paths.of_project(project)
-    parameters = named_values("--parameter", parameter) if parameter else None
+    parameters = parse_pairs("--parameter", parameter) if parameter else None
     state, _ = lifecycle.up(paths, console.say, port=port, parameters=parameters)
     stacks = Stack.find_all(Aws(state.endpoint_url), lifecycle.STACK_NAME)
     for one in stacks:

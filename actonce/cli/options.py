@@ -143,7 +143,7 @@ def _option(name: str, annotation: Any) -> inspect.Parameter:
     )
 
 
-def named_values(option: str, texts: Sequence[str]) -> dict[str, str]:
+def parse_pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
     """An option's `NAME=VALUE` texts as a dictionary.
 
     Raises:

@@ -22,7 +22,7 @@ from actonce.queues.sending import (
     NoAnswer,
     NotSent,
     Sender,
-    group_named,
+    parse_group,
     read_lines,
     with_fifo_ids,
 )
@@ -169,7 +169,7 @@ def _group_of(stack: Stack, group: str | None) -> Group | None:
             else "The requests queue is a standard queue: leave --group out."
         )
     try:
-        return None if group is None else group_named(group)
+        return None if group is None else parse_group(group)
     except ValueError as error:
         raise UsageError(f"--group: {error}.") from error
 

@@ -137,7 +137,7 @@ Group = Callable[[str], str | Refusal]
 """Finds the message group of a line by its text; or says why it has none."""
 
 
-def group_named(where: str) -> Group:
+def parse_group(where: str) -> Group:
     """A group as a command line names it: `body:<JMESPath>`, or a text that is every line's.
 
     Raises:

@@ -8,7 +8,7 @@ HELP = "A UTC day: YYYY-MM-DD, today or yesterday."
 _RELATIVE = {"today": 0, "yesterday": 1}
 
 
-def day_named(text: str, *, ahead: bool = False) -> date:
+def parse_day(text: str, *, ahead: bool = False) -> date:
     """A UTC day.
 
     Args:
@@ -32,10 +32,10 @@ def day_named(text: str, *, ahead: bool = False) -> date:
     return found
 
 
-def span_named(
+def parse_span(
     day: str | None, first: str | None, last: str | None, *, ahead: bool = False
 ) -> tuple[date, date] | None:
-    """The first and the last day; None: no day is named. See `day_named`.
+    """The first and the last day; None: no day is named. See `parse_day`.
 
     Raises:
         UsageError: a day is missing, or is one too many, or they are the wrong way round.
@@ -43,11 +43,11 @@ def span_named(
     if day is first is last is None:
         return None
     if day is not None and first is None and last is None:
-        only = day_named(day, ahead=ahead)
+        only = parse_day(day, ahead=ahead)
         return only, only
     if day is not None or first is None or last is None:
         raise UsageError("Name the days: either --day DAY, or --from DAY and --until DAY.")
-    begin, end = (day_named(one, ahead=ahead) for one in (first, last))
+    begin, end = (parse_day(one, ahead=ahead) for one in (first, last))
     if end < begin:
         raise UsageError(f"--until {last} is before --from {first}: exchange them.")
     return begin, end

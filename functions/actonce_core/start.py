@@ -289,7 +289,7 @@ class Starter:
         chooses the label; no decision depends on it.
         Source: StartExecution, API reference (idempotent for Standard workflows).
         """
-        asked_at = self.clock()
+        called_at = self.clock()
         try:
             answer = self.stepfunctions.start_execution(
                 stateMachineArn=self.state_machine,
@@ -308,6 +308,6 @@ class Starter:
                 )
             raise
         # AWS answers in milliseconds.
-        asked_at = asked_at.replace(microsecond=asked_at.microsecond // 1000 * 1000)
-        was_running = not first_seen_now and answer["startDate"] < asked_at
+        called_at = called_at.replace(microsecond=called_at.microsecond // 1000 * 1000)
+        was_running = not first_seen_now and answer["startDate"] < called_at
         return Start.SUPPRESSED if was_running else Start.STARTED

@@ -51,31 +51,33 @@ class Queues(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a request of the JSON protocol."""
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with self.lock:
             act = getattr(self, self.headers["X-Amz-Target"].rpartition(".")[2])
-            body = json.dumps(act(asked["QueueUrl"].rpartition("/")[2], asked)).encode()
+            body = json.dumps(act(request["QueueUrl"].rpartition("/")[2], request)).encode()
         self.send_response_only(200)
         self.send_header("Content-Type", "application/x-amz-json-1.0")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    def SendMessage(self, queue: str, asked: Any) -> Any:  # noqa: N802 - SQS's names
+    def SendMessage(self, queue: str, request: Any) -> Any:  # noqa: N802 - SQS's names
         """Put it at the end."""
         handle = f"{len(self.bodies)}"
-        self.bodies[handle] = asked["MessageBody"]
+        self.bodies[handle] = request["MessageBody"]
         self.visible.setdefault(queue, deque()).append(handle)
         return {"MessageId": handle}
 
-    def ReceiveMessage(self, queue: str, asked: Any) -> Any:  # noqa: N802
+    def ReceiveMessage(self, queue: str, request: Any) -> Any:  # noqa: N802
         """The oldest ones, which are hidden from then on."""
         for handle, (place, until) in list(self.held.items())[:20]:
             if until < time.monotonic():
                 self._show(place, handle)
         waiting = self.visible.setdefault(queue, deque())
-        taken = [waiting.popleft() for _ in range(min(len(waiting), asked["MaxNumberOfMessages"]))]
-        until = time.monotonic() + asked["VisibilityTimeout"]
+        taken = [
+            waiting.popleft() for _ in range(min(len(waiting), request["MaxNumberOfMessages"]))
+        ]
+        until = time.monotonic() + request["VisibilityTimeout"]
         self.held.update(dict.fromkeys(taken, (queue, until)))
         sent = {"SentTimestamp": "1790000000000", "ApproximateReceiveCount": "1"}
         messages = [
@@ -84,17 +86,17 @@ class Queues(BaseHTTPRequestHandler):
         ]
         return {"Messages": [{**one, "Attributes": sent} for one in messages]}
 
-    def ChangeMessageVisibilityBatch(self, queue: str, asked: Any) -> Any:  # noqa: N802
+    def ChangeMessageVisibilityBatch(self, queue: str, request: Any) -> Any:  # noqa: N802
         """Show them again."""
-        for one in asked["Entries"]:
+        for one in request["Entries"]:
             self._show(queue, one["ReceiptHandle"])
-        return {"Successful": [{"Id": one["Id"]} for one in asked["Entries"]], "Failed": []}
+        return {"Successful": [{"Id": one["Id"]} for one in request["Entries"]], "Failed": []}
 
-    def DeleteMessageBatch(self, _: str, asked: Any) -> Any:  # noqa: N802
+    def DeleteMessageBatch(self, _: str, request: Any) -> Any:  # noqa: N802
         """Forget them."""
-        for one in asked["Entries"]:
+        for one in request["Entries"]:
             self.held.pop(one["ReceiptHandle"], None)
-        return {"Successful": [{"Id": one["Id"]} for one in asked["Entries"]], "Failed": []}
+        return {"Successful": [{"Id": one["Id"]} for one in request["Entries"]], "Failed": []}
 
     def GetQueueAttributes(self, queue: str, _: Any) -> Any:  # noqa: N802
         """Count them."""

@@ -23,7 +23,7 @@ from botocore.compat import HTTPHeaders
 from tests.support.asl import PROJECT
 from tests.support.deliveries import sqs_record
 from tests.support.log_filter import lets_through
-from tests.support.metrics import Metric, told_metrics
+from tests.support.metrics import Metric, reported_metrics
 from tests.support.moto_aws import MotoAws
 from tests.support.template import load, of_type
 
@@ -250,7 +250,7 @@ def test_metrics_are_those_of_the_docs(
     again = handle(record(4, GOOD))
     ends = [*first.ends.values(), *again.ends.values()]
     assert sorted(ends) == ["failed", "performed", "refused", "started", "suppressed"]
-    assert first.metrics | again.metrics == told_metrics()
+    assert first.metrics | again.metrics == reported_metrics()
 
 
 class RawAnswer:

@@ -139,8 +139,8 @@ def test_states_of_listed_executions(moto_stack: Stack, monkeypatch: pytest.Monk
     monkeypatch.setattr(recent, "ThreadPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
     with Stubber(moto_stack.stepfunctions) as answers:
         answers.add_response("list_executions", {"executions": items})
-        for item, (_, told, _) in zip(items[:-1], ends, strict=False):
-            answers.add_response("describe_execution", item | told, {"executionArn": ANY})
+        for item, (_, described, _) in zip(items[:-1], ends, strict=False):
+            answers.add_response("describe_execution", item | described, {"executionArn": ANY})
         waiting = history_of(started("m-4"), posted())
         answers.add_response("get_execution_history", {"events": waiting})
         found = recent.page(moto_stack, limit=20)

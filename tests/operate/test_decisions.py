@@ -429,7 +429,7 @@ def left(decision: str) -> Kind:
 SEND = {"resourceType": "sqs", "resource": "sendMessage.waitForTaskToken"}
 
 
-def told_token(token: str) -> Kind:
+def token_in_history(token: str) -> Kind:
     """As AWS's histories tell it."""
     parameters = json.dumps({"MessageBody": {"task_token": token}})
     return "TaskScheduled", SEND | {"region": "r", "parameters": parameters}
@@ -523,7 +523,7 @@ CASES = {
     ),
     # The answer to an accepted decision was lost, and the history lags behind.
     "history lags behind": Case(
-        "resolve", None, "taken a moment ago", "RUNNING", [*POSTED, told_token("token")]
+        "resolve", None, "taken a moment ago", "RUNNING", [*POSTED, token_in_history("token")]
     ),
     "letter gone": Case(
         "retry", None, "no longer in the queue", "RUNNING", POSTED, letter=None

@@ -41,9 +41,9 @@ def judge(  # noqa: C901 - one verdict after the other
     given_up = bool(refused) or (bool(failed) and quiet)
     only_refused = given_up and not accepted and run is None and not effects
     ended = effects or waits or rejected or resolved or only_refused
-    asked_for = bool(started) or (bool(of("sent")) and not accepted)
+    was_requested = bool(started) or (bool(of("sent")) and not accepted)
     by_hand = run == 1 and not of("deliveries") and not of("sent")
-    gone = is_over and not ended and (run in {1, 4, 5} or (run is None and quiet and asked_for))
+    gone = is_over and not ended and (run in {1, 4, 5} or (run is None and quiet and was_requested))
     if len(effects) > 1:
         return "performed_again", True
     # Of an execution that ended at midnight the effect may be the next day's, by another clock.

@@ -12,7 +12,7 @@ from actonce.queues.sending import (
     LineResult,
     NotSent,
     Sender,
-    group_named,
+    parse_group,
     read_lines,
     with_fifo_ids,
 )
@@ -32,7 +32,7 @@ def send(queue: tuple[Any, str], *sent: Sent, **more: Any) -> list[LineResult]:
     lines = [json.dumps({"practice": group, "message_id": number}) for group, number in sent]
     ends: list[LineResult] = []
     read = read_lines(io.BytesIO("\n".join(lines).encode()))
-    Sender(*queue, **more).send_all(with_fifo_ids(read, group_named("body:practice")), ends.extend)
+    Sender(*queue, **more).send_all(with_fifo_ids(read, parse_group("body:practice")), ends.extend)
     return ends
 
 

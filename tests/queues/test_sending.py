@@ -150,8 +150,8 @@ def test_where_nobody_answers_all_is_given_up_after_a_while() -> None:
 
 
 def entries(*bodies: str) -> dict[str, Any]:
-    asked = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)]
-    return {"QueueUrl": ANY, "Entries": asked}
+    requests = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)]
+    return {"QueueUrl": ANY, "Entries": requests}
 
 
 def answer(*took: str, **failed: tuple[str, bool]) -> dict[str, Any]:
@@ -221,16 +221,16 @@ def test_entries_of_a_batch_that_sqs_did_not_take_are_sent_again(
     sqs = boto3.client("sqs", config=Config(retries={"total_max_attempts": 1}))
     ends = Ends()
     with Stubber(sqs) as stub:
-        for given_back, asked in answers:
+        for given_back, requests in answers:
             if isinstance(given_back, dict):
-                stub.add_response("send_message_batch", given_back, entries(*asked))
+                stub.add_response("send_message_batch", given_back, entries(*requests))
             else:
                 code, status = given_back
                 stub.add_client_error(
                     "send_message_batch",
                     code,
                     http_status_code=status,
-                    expected_params=entries(*asked),
+                    expected_params=entries(*requests),
                 )
         Sender(sqs, QUEUE_URL).send([line(n, body) for n, body in enumerate("abc", 1)], ends)
         stub.assert_no_pending_responses()

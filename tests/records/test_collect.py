@@ -130,7 +130,7 @@ def test_a_day_that_is_forgotten_keeps_the_file_it_has(
     assert len(collected.missing) == 1
 
 
-def executions_told(monkeypatch: pytest.MonkeyPatch, *names: str, gone: str = "") -> None:
+def executions_collected(monkeypatch: pytest.MonkeyPatch, *names: str, gone: str = "") -> None:
     """Step Functions has executions of these messages left, by their records."""
     told = [{"stream": "executions", "at": TIME, "message_id": name} for name in names]
     monkeypatch.setattr(module, "executions_between", lambda *_, **__: [])
@@ -144,15 +144,15 @@ def test_executions_that_were_forgotten_since_stay_in_the_file_of_their_day(
     stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some accounts keep executions for 30 days, and some forget them while they are read."""
-    executions_told(monkeypatch, "m-1", "m-2")
+    executions_collected(monkeypatch, "m-1", "m-2")
     run(stack, tmp_path, "executions")
-    executions_told(monkeypatch, "m-2")
+    executions_collected(monkeypatch, "m-2")
     collected = run(stack, tmp_path, "executions")
     assert ids(tmp_path, "executions") == ["m-1", "m-2"]
     assert collected.lines == {TODAY: {"executions": None}}
     (sentence,) = collected.missing
     assert sentence.startswith(f"executions of {TODAY}: ")
-    executions_told(monkeypatch, "m-1", "m-2", "m-3", gone="m-4")
+    executions_collected(monkeypatch, "m-1", "m-2", "m-3", gone="m-4")
     collected = run(stack, tmp_path, "executions")
     assert collected.lines == {TODAY: {"executions": 3}}
     assert collected.missing == ["Step Functions forgot the execution m-4 while it was read."]
@@ -226,7 +226,7 @@ def test_a_file_is_as_new_as_the_moment_at_which_reading_began(
     stack: Stack, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log(delivery("m-1"))
-    executions_told(monkeypatch, "m-1")
+    executions_collected(monkeypatch, "m-1")
     run(stack, tmp_path, *STREAMS, days=[YESTERDAY, TODAY])
     for stream in ("deliveries", "executions", "dead_letters"):
         assert {read_at(tmp_path, stream, day) for day in (YESTERDAY, TODAY)} == {NOW}

@@ -179,9 +179,9 @@ def test_what_pip_was_told_uv_is_told(here: Path, monkeypatch: pytest.MonkeyPatc
     script(here / ".venv" / "bin" / "python", f"cat <<'END'\n{chr(10).join(options)}\nEND")
     for name in install._PIP_SETTINGS.values():
         monkeypatch.delenv(name, raising=False)
-    assert install._told_to_pip() == {
+    assert install._pip_arguments() == {
         "UV_DEFAULT_INDEX": "https://index.example/simple",
         "UV_INDEX": "https://one.example/ https://two.example/",
     }
     monkeypatch.setenv("UV_INDEX", "https://mine.example/")
-    assert "UV_INDEX" not in install._told_to_pip()
+    assert "UV_INDEX" not in install._pip_arguments()

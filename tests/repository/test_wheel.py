@@ -69,7 +69,7 @@ class Installed:
         return output
 
     def _run_uv(self, *arguments: str) -> None:
-        environment = os.environ | install._told_to_pip()
+        environment = os.environ | install._pip_arguments()
         commands.succeeds([str(self._uv), *arguments], environment=environment)
 
 

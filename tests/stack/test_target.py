@@ -228,7 +228,7 @@ def test_who_sits_at_the_terminal_is_asked_and_where_there_is_none_nobody(tmp_pa
     arguments = [sys.executable, "-c", ask]
     for typed, answer in ((b"y\n", "True"), (b"\n", "False")):
         ended = terminal.run(arguments, os.environ, tmp_path, answers=typed, after=b"[y/N]")
-        assert ended.told.split()[-1] == answer
+        assert ended.output.split()[-1] == answer
     alone = subprocess.run(arguments, capture_output=True, start_new_session=True, check=True)
     assert alone.stdout == b"None\n"
 

@@ -11,7 +11,7 @@ Metric = tuple[str, str, frozenset[str]]
 _ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| ([^|]+) \|", re.MULTILINE)
 
 
-def told_metrics() -> set[Metric]:
+def reported_metrics() -> set[Metric]:
     """Of the page's table."""
     return {
         (name, unit, frozenset(re.findall(r"`(\w+)`", dimensions)))

@@ -59,14 +59,14 @@ def of_lines(lines: Iterable[str], path: str, ids: Mapping[str, str]) -> Iterato
             yield Call(noted["role"], action, noted["resource"], path, json.dumps(keys))
         else:
             role = f"{noted['machine'].rpartition(':')[2]}Role"
-            for action, resource, keys in asked_by(noted["integration"], noted["arguments"]):
+            for action, resource, keys in calls_of(noted["integration"], noted["arguments"]):
                 yield Call(role, action, resource, f"{path}, {noted['state']}", json.dumps(keys))
 
 
 _Asked = tuple[str, str, dict[str, Any]]
 
 
-def asked_by(integration: str, parameters: Mapping[str, Any]) -> list[_Asked]:
+def calls_of(integration: str, parameters: Mapping[str, Any]) -> list[_Asked]:
     """What a task asks for: action, resource and condition keys.
 
     By https://docs.aws.amazon.com/step-functions/latest/dg/service-integration-iam-templates.html;
@@ -75,7 +75,7 @@ def asked_by(integration: str, parameters: Mapping[str, Any]) -> list[_Asked]:
     """
     name = integration.removeprefix("arn:aws:states:::")
     if name == "lambda:invoke" and "resource" in (payload := parameters.get("Payload") or {}):
-        return asked_by(payload["resource"], payload["arguments"])  # local_audit's stand-in
+        return calls_of(payload["resource"], payload["arguments"])  # local_audit's stand-in
     if name == "lambda:invoke":
         return [("lambda:InvokeFunction", parameters["FunctionName"], {})]
     if name == "sqs:sendMessage.waitForTaskToken":

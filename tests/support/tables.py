@@ -18,7 +18,7 @@ def make_table(
         kind: the type of `message_id`.
         index: the hash key of an index, `by-message`.
     """
-    named = dict.fromkeys((*keys, *([index] if index else [])), "S") | {"message_id": kind}
+    types = dict.fromkeys((*keys, *([index] if index else [])), "S") | {"message_id": kind}
 
     def schema(*of: str) -> list[dict[str, str]]:
         kinds = zip(of, ("HASH", "RANGE"), strict=False)
@@ -34,7 +34,7 @@ def make_table(
         BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[
             {"AttributeName": one, "AttributeType": kind_of_one}
-            for one, kind_of_one in named.items()
+            for one, kind_of_one in types.items()
             if one in (*keys, index)
         ],
         KeySchema=schema(*keys),

@@ -15,7 +15,7 @@ class Ended(NamedTuple):
     """Its exit status, and what came to the terminal, escape sequences and all."""
 
     status: int
-    told: str
+    output: str
 
 
 def run(

@@ -10,7 +10,7 @@ import pytest
 from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, redelivery_delay
 from actonce_core.batch import LARGEST_BATCH
 from tests.support.limited_starter import MALLOC
-from tests.support.metrics import told_metrics
+from tests.support.metrics import reported_metrics
 from tests.support.snapshots import Snapshot
 from tests.support.template import (
     TEMPLATE,
@@ -549,7 +549,7 @@ def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_dashboards_show_metrics_that_there_are_and_grafana_each_of_our_own() -> None:
-    own: set[Shown] = {("ActOnce", name, dimensions) for name, _, dimensions in told_metrics()}
+    own: set[Shown] = {("ActOnce", name, dimensions) for name, _, dimensions in reported_metrics()}
     shown = shown_by_the_stack()
     assert {one for one in shown if one[0] == "ActOnce"} <= own
     grafana = json.loads((PROJECT / "examples/grafana/actonce.json").read_text("utf-8"))

@@ -4,16 +4,16 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from actonce.terminal.days import day_named, span_named
+from actonce.terminal.days import parse_day, parse_span
 from actonce.terminal.errors import UsageError
 
 
 def test_a_day_is_named_by_its_date_or_by_where_it_lies() -> None:
     today = datetime.now(UTC).date()
-    assert span_named(None, None, None) is None
-    assert span_named("today", None, None) == (today, today)
-    assert span_named(None, "yesterday", "today") == (today - timedelta(days=1), today)
-    assert day_named("2026-01-31") == date(2026, 1, 31)
+    assert parse_span(None, None, None) is None
+    assert parse_span("today", None, None) == (today, today)
+    assert parse_span(None, "yesterday", "today") == (today - timedelta(days=1), today)
+    assert parse_day("2026-01-31") == date(2026, 1, 31)
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ def test_a_day_is_named_by_its_date_or_by_where_it_lies() -> None:
 )
 def test_what_is_no_day_is_told(days: tuple[str | None, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        span_named(*days)
+        parse_span(*days)
 
 
 def test_an_audit_may_judge_days_ahead() -> None:
-    assert span_named("9999-01-01", None, None, ahead=True) is not None
+    assert parse_span("9999-01-01", None, None, ahead=True) is not None

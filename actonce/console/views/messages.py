@@ -15,7 +15,7 @@ from actonce.messages.recent import (
 )
 from actonce.messages.recent import page as page_of
 from actonce.messages.states import WAITING
-from actonce.terminal.days import day_named
+from actonce.terminal.days import parse_day
 
 _PAGE: Final = 50
 
@@ -28,7 +28,7 @@ def list_(context: Context, request: ViewRequest) -> Response:
     status = request.value("status") or None
     if status == WAITING:
         return redirect(request, VIEW.path)
-    day = day_named(request.value("day"), ahead=True) if request.value("day") else None
+    day = parse_day(request.value("day"), ahead=True) if request.value("day") else None
     cursor = request.value("cursor") or None
     found = page_of(
         context.stack,

@@ -218,15 +218,15 @@ class Lease:
 
     def _beat(self, attempt: Attempt) -> bool:
         """Write a new version; false once the attempt no longer holds the message."""
-        asked_at = self.host.monotonic()
+        written_at = self.host.monotonic()
         try:
             self._write_as_holder(attempt, {})
         except LockLost:
-            attempt.may_begin_until = asked_at
+            attempt.may_begin_until = written_at
             return False
         except (ClientError, BotoCoreError):
             return True  # the next one may succeed; until then `may_begin_until` stays as it is
-        attempt.may_begin_until = asked_at + self._working_seconds(attempt.lock_seconds)
+        attempt.may_begin_until = written_at + self._working_seconds(attempt.lock_seconds)
         return True
 
     def _outwait(self, row: Row) -> None:

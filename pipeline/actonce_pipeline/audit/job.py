@@ -123,7 +123,7 @@ def _begin(spark: SparkSession, request: Request) -> Any:
         last = json.loads(out.read("summary.json") or "{}")
     except ValueError:
         last = {}
-    last_alarms = last.get("told") if isinstance(last, dict) else None
+    last_alarms = last.get("alarms_key") if isinstance(last, dict) else None
     sentence = f"The audit that began at {as_text(now_ms())} has not come to its end."
     out.delete("report.html")
     try:
@@ -139,7 +139,7 @@ def _head(request: Request, sentence: str, status: Status, last_alarms: Any) -> 
     return {
         "version": VERSION,
         "run": request.run,
-        "told": last_alarms,
+        "alarms_key": last_alarms,
         "sentence": sentence,
         "exit_status": int(status),
         "generated_at": as_text(now_ms()),
@@ -231,7 +231,7 @@ class _Audit:
 
     Attributes:
         span: the days that are judged.
-        last_told: the `told` of the last summary.
+        last_notified: the `alarms_key` of the last summary.
         bad: what could not be read.
         has_names: records are to be put under the ids that they stand for; None: not known yet.
     """
@@ -242,7 +242,7 @@ class _Audit:
     span: Interval
     cache: Cache
     horizon: Horizon
-    last_told: Any = None
+    last_notified: Any = None
     bad: Quarantine = field(default_factory=Quarantine)
     has_names: bool | None = None
 
@@ -328,8 +328,8 @@ class _Audit:
             listing, span, self.horizon, by_word=self.request.by_executions
         )
         found = self._findings(days, observed, [reason for _, reason in uncovered])
-        told_days = summary.of_days(days, listing, uncovered + summary.unrecorded(listing, span))
-        cannot_judge = [reason for day in told_days for reason in day["cannot_judge"]]
+        shown_days = summary.of_days(days, listing, uncovered + summary.unrecorded(listing, span))
+        cannot_judge = [reason for day in shown_days for reason in day["cannot_judge"]]
         sentence = found.sentence()
         if over < end_of(span[1]):
             sentence = f"{summary.not_over(span, over, found.not_yet_judged)} {sentence}"
@@ -338,13 +338,13 @@ class _Audit:
         changed = sorted(self.cache.changed.items())
         return {
             **_head(self.request, sentence, found.status, alarms_key),
-            "is_news": alarms_key != self.last_told,
+            "is_news": alarms_key != self.last_notified,
             "from": span[0].isoformat(),
             "to": span[1].isoformat(),
             "messages": sum(found.verdicts.values()),
             "totals": summary.totals(days, listing, observed["failed"]),
             "verdicts": found.verdicts,
-            "days": told_days,
+            "days": shown_days,
             "alarms": alarms,
             "alarms_total": found.alarms,
             "quarantine": {

@@ -228,7 +228,7 @@ def rules() -> list[Rule]:
     """
     one, unasked, saw_who_asks = col("effects") == 1, col("unasked"), col("saw_who_asks")
     settled, by_word = col("settled"), col("by_word")
-    told_done = col("said_done") & ~col("has_effects") & settled
+    done_by_word = col("said_done") & ~col("has_effects") & settled
     found = [
         ("performed_again", col("effects") > 1,
          "it has two different effects; an effect that was exported twice is one"),
@@ -248,7 +248,7 @@ def rules() -> list[Rule]:
          "it has an effect, and what asked for it may still be told"),
         ("awaiting_decision", col("waits"),
          "its dead letter is posted and not answered"),
-        ("performed_once", one | by_word | told_done,
+        ("performed_once", one | by_word | done_by_word,
          "it has one effect, or its execution says so where no stream tells the effects"),
         ("rejected", col("was_rejected"),
          "an operator decided that it is not to happen"),
@@ -358,25 +358,25 @@ def _absences(coverage: Coverage, horizon: Horizon) -> dict[str, Column]:
     ends = ("waits", "was_rejected", "was_resolved", "only_refused", "by_word")
     ended = reduce(or_, map(col, ends), col("effects") > 0)
     # An execution's end tells by itself; without one, silence.
-    asked_for = (started > 0) | ((col("sent") > 0) & (suppressed == 0))
-    silent = no_execution & _silent(horizon.latest) & asked_for
+    was_requested = (started > 0) | ((col("sent") > 0) & (suppressed == 0))
+    silent = no_execution & _silent(horizon.latest) & was_requested
     saw_effects = coverage.saw("seen_until", "effects")
     if coverage.by_executions:
         saw_effects |= ~col("has_effects") & ~closed
-    tells_silence = _silent(horizon.silence) & coverage.saw("seen_until", "deliveries")
-    tells_end = last_at < horizon.over - _CLOCKS_DIFFER_MS
-    vouched = F.when(closed, tells_end).otherwise(tells_silence)
+    is_silence_certain = _silent(horizon.silence) & coverage.saw("seen_until", "deliveries")
+    is_end_certain = last_at < horizon.over - _CLOCKS_DIFFER_MS
+    vouched = F.when(closed, is_end_certain).otherwise(is_silence_certain)
     # Nobody's message: no producer's, and none that SQS delivered.
     by_hand = col("said_failed") & col("no_request")
     # An execution of before the records began, but of no more than its name lives; what a first
     # attempt performed is suppressed for ever.
     began = F.lit(coverage.began.get("executions", coverage.until))
-    named_since = F.datediff("first_day", began) > NAMES_LIVE_DAYS
-    named_since &= F.lit(not coverage.first_attempts)
+    is_remembered = F.datediff("first_day", began) > NAMES_LIVE_DAYS
+    is_remembered &= F.lit(not coverage.first_attempts)
     return {
         "gone": ~ended & col("settled") & (closed | silent),
         "witnessed": saw_effects & coverage.saw("seen_until", "executions") & vouched & ~by_hand,
-        "earlier": ~ended & no_execution & (suppressed > 0) & (started == 0) & named_since,
+        "earlier": ~ended & no_execution & (suppressed > 0) & (started == 0) & is_remembered,
         "saw_who_asks": coverage.saw("last_day", "deliveries", "executions"),
     }
 
