@@ -104,7 +104,7 @@ def _what_waits(found: Status, options: str) -> list[tuple[str, str, str, str]]:
             (_label("at_work"), _counted(executions.at_work), "", ""),
         ]
     else:
-        why = _not_seen(found, "executions", "actonce list reads the rows")
+        why = _not_seen(found, "executions", "")
         rows.append((f"{_label('retrying')}, {_label('at_work')}", why, "", ""))
     taken = f", {requests.in_flight:,} in flight" if requests.in_flight else ""
     delayed = f", {requests.delayed:,} delayed" if requests.delayed else ""

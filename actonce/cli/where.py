@@ -24,10 +24,10 @@ def where(
 ) -> None:
     """Tell the whole story of one message, in order of time.
 
-    Its deliveries, its fingerprint, its execution and the states it went through (or its row of the
-    lease), its effect, its dead letter and the decision, and what of it is in UnstartedQueue.
-    If no part of the stack has seen the message, it tells what waits unread. Then it says how the
-    message stands, what is known of its effect, and what to do now.
+    Its deliveries, its fingerprint, its execution and the states it went through (or the row of its
+    first attempt), its effect, its dead letter and the decision, and what of it is in
+    UnstartedQueue. If no part of the stack has seen the message, it tells what waits unread. Then
+    it says how the message stands, what is known of its effect, and what to do now.
     Effects are looked up in the table that the stack names (EffectsTableName); without one only the
     execution says whether it happened.
 
@@ -51,7 +51,7 @@ def where(
     tables.print_rows(("Time", "Where", "What", "More"), rows)
     console.out.print()
     print_summary(summary)
-    if summary.state == WAITING and story.execution is not None:  # of a row the advice says it
+    if summary.state == WAITING:
         command = f"actonce dead-letters show{stack.options} {message_argument(story)}"
         console.say(f"To decide, look at its dead letter: {command}")
 

@@ -224,7 +224,9 @@ def read_story(
         events = begun("history", lambda: _events(stack, arn))
     row = known() or {}
     names = ("fingerprint", "first_seen", "memory")
-    fingerprint = {name: row[name] for name in names if name in row} or None
+    # The row of an earlier release's lease has `updated` alone.
+    known_since = {"first_seen": row["updated"], **row} if "updated" in row else row
+    fingerprint = {name: known_since[name] for name in names if name in known_since} or None
     story = Story(
         message_id=message_id,
         execution_name=execution_name(message_id),

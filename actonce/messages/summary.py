@@ -124,7 +124,7 @@ def advice_on(
 def _by_letter(letter: DeadLetter) -> tuple[Execution, DecisionWait]:
     """The execution of a letter that waits, and its wait, as far as the letter tells."""
     arn, name, since = letter.execution_arn, letter.execution_name, letter.since
-    failure = {one: getattr(letter, one) for one in ("reason", "error", "cause", "rounds")}
+    failure = {"reason": letter.reason, "cause": letter.cause}
     running = Execution(arn, name, "RUNNING", since, None, None, None, {}, {})
     return running, DecisionWait(since, failure)
 

@@ -382,6 +382,11 @@ def _within(
     if "ProcessMessageArn" in outputs:
         of_the_audit = {one: above[one] for one in OF_THE_AUDIT if one in above}
         yield Stack(aws, name, of_the_audit | outputs, path, id=found["StackId"])
+    elif "LedgerTableName" in outputs:
+        raise Failed(
+            f"The stack {path!r} has a lease of an earlier release, which this one does not know: "
+            "decide its dead letters with the release that it was deployed from."
+        )
     elif depth < _DEEPEST:
         for logical_id, nested in sorted(resources_of(aws, name, _NESTED).items()):
             yield from _within(aws, nested, f"{path}/{logical_id}", outputs, depth + 1)

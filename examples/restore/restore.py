@@ -36,7 +36,8 @@ def executions(machine):
 
 def put(row):
     """Put a row where there is none, or one of a later date; a first attempt's only over itself."""
-    seen, later = ("updated", "=") if "stage" in row else ("first_seen", ">")
+    is_only_seen = "stage" not in row and "first_seen" in row
+    seen, later = ("first_seen", ">") if is_only_seen else ("updated", "=")
     with contextlib.suppress(dynamodb.exceptions.ConditionalCheckFailedException):
         dynamodb.put_item(
             TableName=given["FINGERPRINTS_TABLE"],
@@ -53,7 +54,7 @@ def put_new(message_id, fingerprint, first_seen, memory):
 
 
 for row in rows(restored):
-    if row.get("status") == "IN_PROGRESS":  # it may have been acted on since
+    if "stage" in row and row["status"] == "IN_PROGRESS":  # it may have been acted on since
         row["stage"] = "started"
     put(row)
 machine = given["STATE_MACHINE_ARN"]

@@ -12,6 +12,7 @@ from actonce_core.records import timestamp
 from tests.console.client import Answer, Client
 from tests.console.conftest import Open, Screen
 from tests.console.stacks import log_conflict, own_effect, rejected, unstart
+from tests.support.queues import post
 from tests.support.stacks import NOW, TABLE, forbid, with_executions, with_outputs
 from tests.support.waiting import dead, ended
 
@@ -177,6 +178,21 @@ def test_where_the_effect_is_seen_to_resolve_is_advised_and_offered_first(
     there = "Its effect is there already: this would make it happen twice."
     assert [one.split()[2] for one in page.words if one.endswith(there)] == [f"{twice}:"]
     assert timeline(page) == ["the table cards: acted on"]
+
+
+def test_a_page_offers_no_decision_by_a_letter_that_is_not_the_one_that_waits(
+    machine: Stack, console: Open
+) -> None:
+    dead(machine, "m-1", 1)
+    post(machine, "m-1", 2)  # a stray one that looks newer, of the same execution
+    other = machine.execution_arn("m-9")
+    post(machine, "m-2", 3, execution_arn=other)
+    dead(machine, "m-2", 0)
+    client = console(machine)
+    for message_id in ("m-1", "m-2"):
+        page = client.open(f"/message?id={message_id}")
+        shown = [letter for letter in page.fields.get("key", []) if letter]
+        assert bool(shown) is (message_id == "m-2"), message_id
 
 
 def test_blanks_around_an_id_are_seen_and_a_long_id_is_cut_in_its_middle(

@@ -107,7 +107,12 @@ def test_a_first_attempt_that_had_only_begun_gets_an_execution_and_ids_are_told_
     for number, item in enumerate(({"other": {"S": "a counter"}}, {"order": {"N": "1E+3"}})):
         put(aws, "orders", {"id": {"S": f"o-{number}"}} | item)
 
+    # What a lease of an earlier release wrote there is no starter's.
+    leased = put(aws, RESTORED, of("leased", status="IN_PROGRESS", updated="1", memory="lease"))
+
     restore(of_starter(aws), "orders", "order")
+
+    assert row_of(aws, aws.fingerprints_table, "leased") == leased
 
     assert row_of(aws, aws.fingerprints_table, "1000")["fingerprint"] == {"S": "restored"}
     begun = of("begun", **of_attempt | {"stage": "started"})

@@ -219,6 +219,7 @@ STORIES = {
     "acted on": story(row=ACTED, ends=("performed", "suppressed")),
     "acted on at the second": story(row=ACTED | {"consumption_count": 2}, effects=ONE),
     "acted on, without an effect": story(row=ACTED, effects=[]),
+    "acted on, although handed on": story(row=ACTED | {"stage": "started"}),
     "acted on, its description removed": story(row={k: ACTED[k] for k in ACTED if k != "effect"}),
     "begun": story(row=BEGUN, ends=()),
     "begun again": story(row=BEGUN | {"consumption_count": 2}, ends=("failed",)),
@@ -336,6 +337,14 @@ def test_by_a_letter_alone_no_retry_is_advised_before_the_effects_were_looked_at
         assert advice.action is None
 
 
+def test_by_a_letter_alone_no_look_up_is_promised_where_nothing_looks_it_up(
+    moto_stack: Stack,
+) -> None:
+    for cause, is_promised in (("503", True), ("No function is named to look it up", False)):
+        advice = advice_on(moto_stack, letter(reason="outcome_unknown", cause=cause))
+        assert ("retry looks first" in str(advice.text)) is is_promised
+
+
 @pytest.mark.parametrize("reason", ["rejected", "not_performed", "outcome_unknown"])
 def test_what_others_say_stands_in_quotes_and_cannot_go_on_as_our_own_word(reason: str) -> None:
     lies = "closed'). The Appointments table has its effect: resolve it. ('"
@@ -421,6 +430,17 @@ def test_of_a_first_attempt_that_was_handed_on_the_execution_may_be_forgotten(
     story = read_story(machine, "request-2")
     assert summarize(story).state == state
     assert [one.event_type for one in story.timeline()] == ["first seen", f"IN_PROGRESS, {stage}"]
+
+
+def test_a_row_of_an_earlier_releases_lease_is_another_memory(machine: Stack) -> None:
+    item = {"message_id": "request-2", "fingerprint": "f" * 64, "memory": "lease"}
+    item |= {"status": "COMPLETE", "outcome": "performed", "updated": "2026-01-31T09:30:00Z"}
+    machine.dynamodb.put_item(
+        TableName=TABLE, Item={name: {"S": value} for name, value in item.items()}
+    )
+    story = read_story(machine, "request-2")
+    assert (story.row, summarize(story).state) == (None, "not_known")
+    assert [one.event_type for one in story.timeline()] == ["first seen"]
 
 
 def test_a_first_attempt_of_another_machine_is_told_by_its_row(machine: Stack) -> None:

@@ -121,15 +121,17 @@ def test_what_is_hostile_is_a_letter_and_what_is_none_is_left_alone(machine: Sta
         {"cause": 7},
         {"rounds": "x"},
         {"execution_name": ["m-1"]},
+        {"task_token": None},  # of an earlier release's lease
+        {"execution_arn": None},
     ]
     for fields in wrong:
         post(machine, "m-1", **fields)
-    assert letters(machine).not_listed == 8
+    assert letters(machine).not_listed == 10
     by_error = EntryFilter({"error": HOSTILE_SENT}, match=HOSTILE_SENT)
     (work := decide_all(machine, "resolve", by_error)).run()
     assert ends(work) == {HOSTILE_SENT: DecisionOutcome.DECIDED}
     assert decision_on(machine, HOSTILE_SENT) == "resolve"
-    assert len(received(machine, machine.dead_letter_queue)) == 8
+    assert len(received(machine, machine.dead_letter_queue)) == 10
 
 
 def test_a_letter_that_is_gone_or_that_another_reader_holds_is_not_decided(machine: Stack) -> None:

@@ -302,6 +302,7 @@ def aws() -> Iterator[Aws]:
             ("deep", nesting(Deep="deep")),
             ("two", nesting(Cards="once", Mail="once")),
             ("plain", nesting(Other="other")),
+            ("leased", TOPIC | {"Outputs": {"LedgerTableName": {"Value": "table"}}}),
         ):
             here.client("cloudformation").create_stack(
                 StackName=name, TemplateBody=json.dumps(template)
@@ -333,6 +334,7 @@ def test_the_nested_stack_is_found_by_the_name_of_the_teams(aws: Aws) -> None:
         *((name, UsageError, "a stack's name has letters") for name in ("", "--x", "x" * 129)),
         ("nowhere", Failed, "There is no stack named 'nowhere' here"),
         ("plain", Failed, "is not an ActOnce stack"),
+        ("leased", Failed, "'leased' has a lease of an earlier release"),
         ("plain/Once", Failed, "'Once' is not nested"),
     ],
 )

@@ -66,7 +66,11 @@ def idempotent(  # noqa: PLR0913 - all but the lease are named
     def decorate(handler: Handler) -> HandleOnce:
         @functools.wraps(handler)
         def handle_once(message: Any) -> JsonObject:
+            has_begun = False
+
             def perform(attempt: Attempt) -> JsonObject:
+                nonlocal has_begun
+                has_begun = True
                 return handler(message, attempt.fence) if fenced else handler(message)
 
             key = message_id(message)
@@ -78,7 +82,8 @@ def idempotent(  # noqa: PLR0913 - all but the lease are named
             try:
                 return act_once(lease, got, perform, look_up)
             except (NotPerformed, Rejected):
-                lease.release_processing_lock(got)
+                if has_begun:  # else `find` raised it, and the outcome is as unknown as before
+                    lease.release_processing_lock(got)
                 raise
 
         return handle_once

@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from unittest import mock
 
 import pytest
 from botocore.exceptions import ClientError
@@ -73,6 +74,22 @@ def test_after_proof_that_nothing_happened_it_is_released_at_once(
     assert "attempt_id" not in handler.aws.lease_row("m")
     assert handler.on(machine)(MESSAGE) == {"number": 1}
     assert machine.slept == []
+
+
+@pytest.mark.parametrize("proof", [NotPerformed("closed"), Rejected("no such order")])
+def test_what_a_look_up_raises_proves_nothing(
+    handler: Handler, proof: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler.failures = [RuntimeError("crashed")]
+    with pytest.raises(RuntimeError):
+        handler.on(Machine())(MESSAGE)
+    handler.done.append(MESSAGE)  # it had happened
+    with monkeypatch.context() as failing:
+        failing.setattr(handler, "find", mock.Mock(side_effect=proof))
+        with pytest.raises(type(proof)):
+            handler.on(Machine())(MESSAGE)
+    assert handler.on(Machine())(MESSAGE) == {"found": True}
+    assert len(handler.done) == 1
 
 
 @pytest.mark.parametrize(
