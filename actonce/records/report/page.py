@@ -11,7 +11,7 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from actonce.terminal.html import environment
-from actonce_pipeline.audit.judging.verdict_names import ALARMS
+from actonce_pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from actonce_pipeline.audit.reading.storage import place
 from actonce_pipeline.audit.reading.streams import STREAMS
 
@@ -23,19 +23,19 @@ OPEN_ALARMS = 3
 
 HERE = Path(__file__).parent
 
-VERDICTS = {
-    "performed_once": ("good", "one effect, as it should be"),
-    "resolved": ("good", "a person settled it by hand"),
-    "rejected": ("waiting", "a person decided that it is not to be done"),
-    "refused": ("waiting", "could not be started; it is in UnstartedQueue with its reason"),
-    "awaiting_decision": ("waiting", "a dead letter that waits for a person"),
-    "in_flight": ("waiting", "not finished yet"),
-    "conflict": ("alarm", "the same id came with another content"),
-    "contradiction": ("alarm", "its records cannot all be true"),
-    "performed_again": ("alarm", "more than one effect"),
-    "lost": ("alarm", "it ended nowhere: look with actonce where before you send it again"),
+CLASSES = {
+    "performed_once": "good",
+    "resolved": "good",
+    "rejected": "waiting",
+    "refused": "waiting",
+    "awaiting_decision": "waiting",
+    "in_flight": "waiting",
+    "conflict": "alarm",
+    "contradiction": "alarm",
+    "performed_again": "alarm",
+    "lost": "alarm",
 }
-"""Of each verdict its class in the style sheet and what it means; in the order of the page."""
+"""Of each verdict its class in the style sheet; in the order of the page."""
 
 MARKS = {"good": "✓", "waiting": "•", "alarm": "✗"}
 """Said beside every colour, for whoever does not see it."""
@@ -88,7 +88,7 @@ def _drawn(summary: dict[str, Any]) -> str:
         css=Markup((HERE / "page.css").read_text("utf-8")),  # noqa: S704 a file of ours
         judged=verdict,
         mark=_MARKS[verdict],
-        verdicts=VERDICTS,
+        verdicts={name: (kind, VERDICTS[name]) for name, kind in CLASSES.items()},
         marks=MARKS,
         alarm_verdicts=ALARMS,
         streams=STREAMS,

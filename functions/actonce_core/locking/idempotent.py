@@ -18,7 +18,7 @@ from typing import Any
 from actonce_core import strict_json
 from actonce_core.effect import NotPerformed, Rejected
 from actonce_core.locking.lease import Lease, act_once
-from actonce_core.locking.processing_table import (
+from actonce_core.locking.lease_table import (
     Attempt,
     Completed,
     ConflictingContent,

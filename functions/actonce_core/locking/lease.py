@@ -12,7 +12,7 @@ An attempt releases the message if nothing happened. Any other end without COMPL
 held: the *outcome is unknown*, and the attempt that takes the message over looks the effect up
 first.
 
-The attributes of a row, and how it is written: `processing_table`.
+The attributes of a row, and how it is written: `lease_table`.
 """
 
 import json
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce_core.effect import OutcomeUnknown
-from actonce_core.locking.processing_table import (
+from actonce_core.locking.lease_table import (
     COMPLETE,
     IN_PROGRESS,
     IN_PROGRESS_VALUE,
@@ -40,9 +40,9 @@ from actonce_core.locking.processing_table import (
     ConflictingContent,
     JsonObject,
     KnownElsewhere,
+    LeaseTable,
     LockLost,
     Outcome,
-    ProcessingTable,
     Row,
     StillInProgress,
 )
@@ -113,7 +113,7 @@ class Lease:
     speed.
 
     Args:
-        table_name: of the table that `processing_table` describes.
+        table_name: of the table that `lease_table` describes.
         straggler_seconds: how long something that an effect calls may act after its caller's end.
         host: its wall clock is only written, never compared.
         start_heartbeats: see `StartHeartbeats`.
@@ -131,7 +131,7 @@ class Lease:
         host: Host | None = None,
         start_heartbeats: StartHeartbeats = heartbeats_in_a_thread,
     ) -> None:
-        self._table = ProcessingTable(dynamodb, table_name)
+        self._table = LeaseTable(dynamodb, table_name)
         self._straggler_seconds = straggler_seconds
         self.host = host or Host()
         self._start_heartbeats = start_heartbeats

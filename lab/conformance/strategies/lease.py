@@ -17,7 +17,7 @@ from botocore.exceptions import EndpointConnectionError
 from actonce_core.backoff import EFFECT_BACKOFF_GROWTH
 from actonce_core.locking.idempotent import idempotent
 from actonce_core.locking.lease import Host, Lease
-from actonce_core.locking.processing_table import Attempt, Row, StillInProgress
+from actonce_core.locking.lease_table import Attempt, Row, StillInProgress
 from lab.conformance.queues import Record
 from lab.conformance.simulated_stack import (
     CLOCK_SKEW,

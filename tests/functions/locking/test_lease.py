@@ -12,7 +12,7 @@ import pytest
 from botocore.stub import Stubber
 
 from actonce_core.locking.lease import Lease, heartbeats_in_a_thread
-from actonce_core.locking.processing_table import (
+from actonce_core.locking.lease_table import (
     Attempt,
     Completed,
     ConflictingContent,

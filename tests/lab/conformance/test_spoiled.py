@@ -14,7 +14,7 @@ from actonce_core import first_attempt, start
 from actonce_core.first_attempt import FirstAttempt
 from actonce_core.locking import idempotent
 from actonce_core.locking.lease import Lease
-from actonce_core.locking.processing_table import ProcessingTable
+from actonce_core.locking.lease_table import LeaseTable
 from actonce_core.start import Starter
 from lab.conformance import simulated_stack, trial
 from lab.conformance.deployments import deploy_in_turn, replace_state_machine
@@ -155,7 +155,7 @@ _OWNERS: dict[str, Any] = {
     "idempotent": lease,
     "Starter": Starter,
     "Stack": SimulatedStack,
-    "Table": ProcessingTable,
+    "Table": LeaseTable,
     "Lease": Lease,
 }
 

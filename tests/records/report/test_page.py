@@ -28,8 +28,8 @@ def bars(elements: Elements) -> list[Element]:
 
 
 def test_each_verdict_has_its_meaning_and_each_alarm_its_colour() -> None:
-    assert page.VERDICTS.keys() == set(verdict_names.VERDICTS)
-    alarms = {name for name, (kind, _) in page.VERDICTS.items() if kind == "alarm"}
+    assert page.CLASSES.keys() == verdict_names.VERDICTS.keys()
+    alarms = {name for name, kind in page.CLASSES.items() if kind == "alarm"}
     assert alarms == set(verdict_names.ALARMS)
 
 

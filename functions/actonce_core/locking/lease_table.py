@@ -123,7 +123,7 @@ IS_HELD = "#status = :in_progress AND attempt_id = :held_by"
 IN_PROGRESS_VALUE = {":in_progress": {"S": IN_PROGRESS}}
 
 
-class ProcessingTable:
+class LeaseTable:
     """Writes rows.
 
     Invariant: `attempt_id` changes with every claim and takeover. So a write that is conditional on
