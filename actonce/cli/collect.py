@@ -8,7 +8,7 @@ import typer
 
 from actonce.cli import tables
 from actonce.cli.options import Json, stack_options
-from actonce.records.collect import STREAMS, CollectRequest, CollectResult
+from actonce.records.collect import COLLECTED, CollectRequest, CollectResult
 from actonce.records.collect import collect as collect_streams
 from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
@@ -34,7 +34,7 @@ def collect(
     ] = None,
     stream: Annotated[
         list[str] | None,
-        typer.Option(help=f"Only this one, of {', '.join(STREAMS)}; may be given several times."),
+        typer.Option(help=f"Only this one, of {', '.join(COLLECTED)}; may be given several times."),
     ] = None,
     *,
     at: TargetOptions,
@@ -80,9 +80,9 @@ def _print(collected: CollectResult) -> None:
 
 def _streams(names: list[str] | None) -> frozenset[str]:
     for name in names or ():
-        if name not in STREAMS:
-            raise UsageError(f"There is no stream {name!r}; there are {', '.join(STREAMS)}.")
-    return frozenset(names or STREAMS)
+        if name not in COLLECTED:
+            raise UsageError(f"There is no stream {name!r}; there are {', '.join(COLLECTED)}.")
+    return frozenset(names or COLLECTED)
 
 
 def _days(day: str | None, first: str | None, last: str | None) -> list[date]:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from actonce.adopt.project import placing
-from actonce.adopt.project.plan import STACK, has_audit, seeds, stack_files, stack_name
+from actonce.adopt.project.copied_files import STACK, has_audit, seeds, stack_files, stack_name
 from actonce.stack.stack_files import version
 from actonce.terminal import output as console
 from actonce.terminal.errors import UsageError

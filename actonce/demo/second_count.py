@@ -17,7 +17,7 @@ from typing import Any
 from actonce.demo.outcome import Outcome
 from actonce.demo.own import OwnEffect
 from actonce.messages.effect_store import find_effect_store
-from actonce.records.collect import STREAMS, CollectRequest, collect
+from actonce.records.collect import COLLECTED, CollectRequest, collect
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 
@@ -78,7 +78,7 @@ def count_again(
     wanted = CollectRequest(
         days=days,
         root=records,
-        streams=frozenset(STREAMS) - ({"effects"} if by_word else set()),
+        streams=frozenset(COLLECTED) - ({"effects"} if by_word else set()),
     )
     collected = collect(stack, wanted)
     if collected.missing:

@@ -30,7 +30,7 @@ from actonce_core.histories.reading import executions_between, read_histories
 from actonce_core.histories.records import records
 from actonce_core.records import timestamp
 
-STREAMS = ("deliveries", "executions", "effects", "dead_letters")
+COLLECTED = ("deliveries", "executions", "effects", "dead_letters")
 """In the order in which they are collected, but that executions and dead letters are one: of a
 message on its way the earlier records are read first, so that none seems to come from nowhere."""
 
@@ -51,12 +51,12 @@ class CollectRequest:
     Attributes:
         days: UTC days.
         root: the folder of the streams.
-        streams: names out of `STREAMS`.
+        streams: names out of `COLLECTED`.
     """
 
     days: Sequence[date]
     root: Path
-    streams: frozenset[str] = frozenset(STREAMS)
+    streams: frozenset[str] = frozenset(COLLECTED)
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ class _Run:
     result: CollectResult = field(init=False)
 
     def __post_init__(self) -> None:
-        streams = [stream for stream in STREAMS if stream in self.request.streams]
+        streams = [stream for stream in COLLECTED if stream in self.request.streams]
         self.result = CollectResult(
             {day: dict.fromkeys(streams) for day in sorted(self.request.days)}
         )

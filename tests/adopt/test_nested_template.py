@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
+from actonce.adopt.project.copied_files import stack_files
 from actonce.adopt.project.nested_template import nested_template
 from actonce.adopt.project.placing import place
-from actonce.adopt.project.plan import stack_files
 from actonce.embedded.nesting import read
 from actonce.stack.embedded_folder import PROJECT
 from tests.support.commands import succeeds

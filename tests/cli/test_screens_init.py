@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from actonce.adopt.project.plan import stack_files
+from actonce.adopt.project.copied_files import stack_files
 from actonce.stack.stack_files import version
 from tests.cli.conftest import Run, Screen
 

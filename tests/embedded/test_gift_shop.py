@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from actonce.adopt.project.copied_files import stack_files
 from actonce.adopt.project.placing import place
-from actonce.adopt.project.plan import stack_files
 from actonce.embedded import faults, lifecycle, nesting, prepared, sam
 from actonce.embedded.lifecycle import State
 from actonce.queues.scan import counts

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
-from actonce.adopt.project.plan import seeds
+from actonce.adopt.project.copied_files import seeds
 from actonce.stack.embedded_folder import PROJECT
 from tests.support import policies, template
 

@@ -16,8 +16,8 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
+from actonce.adopt.project.copied_files import STACK, seeds, stack_files
 from actonce.adopt.project.placing import place
-from actonce.adopt.project.plan import STACK, seeds, stack_files
 from actonce.embedded import nesting
 from actonce.stack.embedded_folder import PROJECT
 from tests.support.commands import succeeds

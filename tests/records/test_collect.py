@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from actonce.records import collect as module
-from actonce.records.collect import STREAMS, CollectRequest, CollectResult, collect
+from actonce.records.collect import COLLECTED, CollectRequest, CollectResult, collect
 from actonce.records.day_files import day_folder
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import UsageError
@@ -227,10 +227,10 @@ def test_a_file_is_as_new_as_the_moment_at_which_reading_began(
 ) -> None:
     log(delivery("m-1"))
     executions_collected(monkeypatch, "m-1")
-    run(stack, tmp_path, *STREAMS, days=[YESTERDAY, TODAY])
+    run(stack, tmp_path, *COLLECTED, days=[YESTERDAY, TODAY])
     for stream in ("deliveries", "executions", "dead_letters"):
         assert {read_at(tmp_path, stream, day) for day in (YESTERDAY, TODAY)} == {NOW}
-    assert not run(stack, tmp_path, *STREAMS[:2]).missing
+    assert not run(stack, tmp_path, *COLLECTED[:2]).missing
 
 
 def test_a_day_collected_before_it_was_over_is_collected_again_with_the_next(

@@ -168,6 +168,6 @@ def test_only_the_example_and_its_demo_know_appointments() -> None:
         if room_of(name) not in {"demo", "lab"} and "appointment" in file.read_text("utf-8").lower()
     }
     assert knowing == {
-        "actonce.adopt.project.plan",
+        "actonce.adopt.project.copied_files",
         "actonce.cli.demo",
     }  # which leave it out, and show it

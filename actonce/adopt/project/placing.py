@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
-from actonce.adopt.project.plan import STACK, Files
+from actonce.adopt.project.copied_files import STACK, Files
 from actonce.stack.stack_files import MANIFEST, numbers
 from actonce.terminal.errors import Failed, UsageError
 

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from actonce.adopt.project.copied_files import has_audit, seeds, stack_files, stack_name
 from actonce.adopt.project.placing import place
-from actonce.adopt.project.plan import has_audit, seeds, stack_files, stack_name
 from actonce.cli import demo as demo_command
 from actonce.embedded import lifecycle, nesting
 from actonce.stack.embedded_folder import PROJECT, Paths
