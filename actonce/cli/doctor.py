@@ -14,7 +14,7 @@ from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 
-_TOLD = {
+_HAZARD_NAMES = {
     Hazard.TWICE: "CAN ACT TWICE",
     Hazard.LOST: "CAN LOSE",
     Hazard.STOPS: "STOPS",
@@ -66,7 +66,7 @@ def doctor(*, at: TargetOptions, states: States = False, json: Json = False) -> 
 
 def _show(examination: Examination) -> None:
     for finding in examination.findings:
-        console.out.print(f"{_TOLD[finding.hazard]}: {finding.sentence}")
+        console.out.print(f"{_HAZARD_NAMES[finding.hazard]}: {finding.sentence}")
     for name, why in examination.not_checked.items():
         console.out.print(f"NOT CHECKED ({name}): {why}.")
     made = len(CHECKS) - len(examination.not_checked)

@@ -43,15 +43,15 @@ class Cache(Generic[T]):
         self._seconds = seconds
         self._clock = clock
         self._lock = threading.Lock()
-        self._asked_at: float | None = None
+        self._refreshed_at: float | None = None
         self._cached: Cached[T] = Cached(None, datetime.now(UTC), None)
 
     def get(self) -> Cached[T]:
         """The value, asked for again if it is too old; other callers wait meanwhile."""
         with self._lock:
             now = self._clock()
-            if self._asked_at is None or now - self._asked_at >= self._seconds:
-                self._asked_at = now
+            if self._refreshed_at is None or now - self._refreshed_at >= self._seconds:
+                self._refreshed_at = now
                 at = datetime.now(UTC)
                 try:
                     self._cached = Cached(self._ask(), at, None)
@@ -62,4 +62,4 @@ class Cache(Generic[T]):
     def expire(self) -> None:
         """Have the next `get` ask: something was changed."""
         with self._lock:
-            self._asked_at = None
+            self._refreshed_at = None

@@ -99,10 +99,10 @@ def _audited(records: Path, now: datetime, *, by_word: bool, last: bool) -> dict
     """
     # Spark takes longer to import than all else of the demo.
     job = importlib.import_module("actonce_pipeline.audit.job")
-    asked = importlib.import_module("actonce_pipeline.audit.request")
+    requests = importlib.import_module("actonce_pipeline.audit.request")
     session = importlib.import_module("actonce_pipeline.spark.session")
     tomorrow = datetime.combine(now.date() + timedelta(days=1), time(1), UTC)
-    request = asked.Request(str(records), as_of=tomorrow, by_executions=by_word)
+    request = requests.Request(str(records), as_of=tomorrow, by_executions=by_word)
     try:
         with session.ended_together():
             spark = session.spark_session("actonce-audit")

@@ -159,7 +159,7 @@ class Effects:
     Attributes:
         key, time: the attributes that EffectsAttributes names; no time: None.
         keys: the attributes of the table's key.
-        not_asked: why it cannot be asked for one message, a sentence; empty: it can be.
+        no_lookup: why it cannot look up one message, a sentence; empty: it can.
         sample: some items of it, or all; None for one without the message's id.
         recovers: whether it has point-in-time recovery; None: no audit exports it.
     """
@@ -168,7 +168,7 @@ class Effects:
     key: str
     time: str | None
     keys: tuple[str, ...]
-    not_asked: str | Unreadable = ""
+    no_lookup: str | Unreadable = ""
     sample: tuple[OwnEffect | None, ...] | Unreadable = ()
     recovers: bool | Unreadable | None = None
 

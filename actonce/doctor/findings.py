@@ -182,9 +182,9 @@ def effects(facts: Facts) -> Findings:
             "the place of the first, and nobody can see it. Give a new table a sort key, such as "
             "the order's number; or another key, and an index by message."
         )
-    if not_asked := readable(table.not_asked):
+    if no_lookup := readable(table.no_lookup):
         yield _advice(
-            f"actonce where and the console cannot look up the effects of one message: {not_asked} "
+            f"actonce where and the console cannot look up the effects of one message: {no_lookup} "
             f"They need {table.key} as a text or a number, and as the key of {table.name} or of an "
             "index with all attributes."
         )

@@ -180,13 +180,13 @@ def _effects(stack: Stack, table: DynamoDbEffects) -> Effects:
         attributes.key,
         attributes.time,
         tuple(one["AttributeName"] for one in described["KeySchema"]),
-        _or_unreadable(lambda: _not_asked(table)),
+        _or_unreadable(lambda: _no_lookup(table)),
         _or_unreadable(lambda: tuple(table.some(_SAMPLE))),
         _or_unreadable(lambda: _recovers(stack, name)) if is_exported else None,
     )
 
 
-def _not_asked(table: DynamoDbEffects) -> str:
+def _no_lookup(table: DynamoDbEffects) -> str:
     try:
         table.find_effects("0")  # a text, and a number, so that the table is asked
     except Failed as failed:

@@ -20,7 +20,7 @@ _CONFIG: Final[Mapping[str, Any]] = {
     "read_timeout": 60,
     "retries": {"mode": "standard", "total_max_attempts": 5},
 }
-_TOLD = 400
+_LONGEST_REASON = 400
 _OF_A_QUESTION = ("InvalidDefinition", "InvalidExecutionInput", "ValidationException")
 
 
@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 
     HOLDS = "holds"
     FAILS = "does_not_hold"
-    NOT_ASKED = "could_not_be_asked"
+    UNANSWERED = "could_not_be_asked"
 
 
 class Expected(NamedTuple):
@@ -72,7 +72,7 @@ class Answer:
 def exit_status(answers: Sequence[Answer]) -> int:
     """1: something does not hold; 3: something could not be asked; else 0."""
     verdicts = {one.verdict for one in answers}
-    return 1 if Verdict.FAILS in verdicts else 3 if Verdict.NOT_ASKED in verdicts else 0
+    return 1 if Verdict.FAILS in verdicts else 3 if Verdict.UNANSWERED in verdicts else 0
 
 
 def ask_about(stack: Stack) -> list[Answer]:
@@ -81,7 +81,7 @@ def ask_about(stack: Stack) -> list[Answer]:
         deployed = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
     except (ClientError, BotoCoreError) as error:
         why = _shown(str(error))
-        return [Answer(one.state, one.claim, Verdict.NOT_ASKED, why) for one in QUESTIONS]
+        return [Answer(one.state, one.claim, Verdict.UNANSWERED, why) for one in QUESTIONS]
     return list(ask(stack, deployed["definition"]))
 
 
@@ -92,7 +92,7 @@ def ask(stack: Stack, definition: str) -> Iterator[Answer]:
     client = stack.aws.fresh("stepfunctions", {**_CONFIG, "inject_host_prefix": has_host})
     refused = ""
     for question in QUESTIONS:
-        verdict, why = Verdict.NOT_ASKED, refused
+        verdict, why = Verdict.UNANSWERED, refused
         if not refused:
             try:
                 verdict, why = _judge(
@@ -121,7 +121,7 @@ def _judge(expected: Expected, answer: Mapping[str, Any]) -> tuple[Verdict, str]
 def _shown(text: str) -> str:
     """Short, and without account numbers: people send it to others."""
     text = re.sub(r"(?<![0-9])[0-9]{12}(?![0-9])", "ACCOUNT", text.rstrip("."))
-    return text if len(text) <= _TOLD else f"{text[:_TOLD]}…"
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
 def _request(question: Question, definition: str) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _result(result: Any) -> dict[str, Any]:
     return {"result": json.dumps(result), "fieldValidationMode": "NONE"}
 
 
-def _says(answer: Any) -> dict[str, Any]:
+def _returns(answer: Any) -> dict[str, Any]:
     return _result({"Payload": answer})
 
 
@@ -181,7 +181,7 @@ _RESOLVE = {"decision": "resolve", "note": "by hand"}
 _RETRIED, _LAST = Expected("RETRIABLE"), 24
 _LOOKS, _ASKS = _caught("AwaitStraggler", rounds=1), _to("TellDeadLetter")
 _GIVES_UP = _caught("TellDeadLetter", rounds=0)
-_SAYS_NOTHING = _to("Performed?", performed=None, redrives=0, **_UNKNOWN)
+_NO_ANSWER = _to("Performed?", performed=None, redrives=0, **_UNKNOWN)
 _ATTEMPTED = "Attempted before: it may have happened."
 _OTHERS = ("States.Timeout", "Lambda.Unknown", "Lambda.ServiceException", "AnyOther")
 
@@ -195,17 +195,17 @@ def _failed(error: str, cause: str) -> Expected:
 
 
 # By state: the claim, what the state's input has besides, and the rest of a Question.
-_ASKED: Mapping[str, tuple[tuple[Any, ...], ...]] = {
+_BY_STATE: Mapping[str, tuple[tuple[Any, ...], ...]] = {
     "PerformEffect": (
-        ("Catch sees an error in Arguments", {"redrives": 1}, _says(_YES),
+        ("Catch sees an error in Arguments", {"redrives": 1}, _returns(_YES),
          _failed("States.QueryEvaluationError", _ATTEMPTED)),
-        ("Catch sees an error in Assign", {}, _says(None), _LOOKS),
-        ("Catch sees an error in TimeoutSeconds", _NO_TIME, _says(_YES), _LOOKS),
-        ("a clear yes is the end", {}, _says(_YES), _to(None, outcome="performed", effect=1)),
-        ("a no is no yes", {}, _says(_NO), _LOOKS),
-        ("a text is no yes", {}, _says(_YES | {"performed": "true"}), _LOOKS),
-        ("a yes in a list is no yes", {}, _says([_YES]), _LOOKS),
-        ("a yes without an effect is no yes", {}, _says({"performed": True}), _LOOKS),
+        ("Catch sees an error in Assign", {}, _returns(None), _LOOKS),
+        ("Catch sees an error in TimeoutSeconds", _NO_TIME, _returns(_YES), _LOOKS),
+        ("a clear yes is the end", {}, _returns(_YES), _to(None, outcome="performed", effect=1)),
+        ("a no is no yes", {}, _returns(_NO), _LOOKS),
+        ("a text is no yes", {}, _returns(_YES | {"performed": "true"}), _LOOKS),
+        ("a yes in a list is no yes", {}, _returns([_YES]), _LOOKS),
+        ("a yes without an effect is no yes", {}, _returns({"performed": True}), _LOOKS),
         *((f"{name} is retried", {}, _error(name), _RETRIED) for name in PROVE_NOTHING_HAPPENED),
         ("a person is asked in the end", {}, _error("NotPerformed"), _GIVES_UP, _LAST),
         ("a person is asked if it is rejected", {}, _error("Rejected"), _GIVES_UP),
@@ -214,13 +214,13 @@ _ASKED: Mapping[str, tuple[tuple[Any, ...], ...]] = {
     ),
     "AwaitStraggler": (("a margin that is a text is a number", {}, None, _to("FindEffect")),),
     "FindEffect": (
-        ("a no is a no", {}, _says(_NO), _to("Performed?", performed=False, **_UNKNOWN)),
-        ("a list is no no", {}, _says([_NO]), _SAYS_NOTHING),
-        ("a no in a list is no no", {}, _says({"performed": [False]}), _SAYS_NOTHING),
-        ("nothing is no no", {}, _says(None), _SAYS_NOTHING),
+        ("a no is a no", {}, _returns(_NO), _to("Performed?", performed=False, **_UNKNOWN)),
+        ("a list is no no", {}, _returns([_NO]), _NO_ANSWER),
+        ("a no in a list is no no", {}, _returns({"performed": [False]}), _NO_ANSWER),
+        ("nothing is no no", {}, _returns(None), _NO_ANSWER),
         ("any error is retried", {}, _error("AnyOther"), _RETRIED),
         ("a person is asked in the end", {}, _error("AnyOther"), _GIVES_UP, _LAST),
-        ("an error in Arguments is not retried", _NO_FIND, _says(_NO), _GIVES_UP),
+        ("an error in Arguments is not retried", _NO_FIND, _returns(_NO), _GIVES_UP),
     ),
     "Performed?": (
         ("what was found is done", _YES, None, _to("Done", outcome="found", effect=1)),
@@ -252,7 +252,7 @@ _ASKED: Mapping[str, tuple[tuple[Any, ...], ...]] = {
 }  # fmt: skip
 QUESTIONS: Final = tuple(
     Question(state, claim, more if state == "PerformEffect" else _UNKNOWN | more, *rest)
-    for state, rows in _ASKED.items()
+    for state, rows in _BY_STATE.items()
     for claim, more, *rest in rows
 )
 """Each costs one call."""

@@ -232,7 +232,7 @@ _EXCEPTION = re.compile(r'"errorMessage"\s*:\s*("(?:[^"\\]|\\.)*")', re.DOTALL)
 _LAMBDAS_OWN = re.compile(r"\A(?:RequestId: \S+ (?:Error: )?|\S+Z [0-9a-f-]{36} )")
 """What a message begins with that Lambda itself wrote, such as of a time-out."""
 
-_UNTOLD = "The cause could not be determined because Lambda did not return an error type."
+_CAUSE_UNKNOWN = "The cause could not be determined because Lambda did not return an error type."
 
 
 def _message(cause: str) -> str:
@@ -244,7 +244,7 @@ def _message(cause: str) -> str:
     except ValueError:
         return cause
     before = cause[: cause.find("{", 0, found.start()) + 1].rstrip("{")
-    return ("" if before.startswith(_UNTOLD) else before) + _LAMBDAS_OWN.sub("", message)
+    return ("" if before.startswith(_CAUSE_UNKNOWN) else before) + _LAMBDAS_OWN.sub("", message)
 
 
 def _left(

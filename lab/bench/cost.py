@@ -25,7 +25,7 @@ from lab.conformance.simulated_stack import (
     StrategyUnderTest,
     process_message,
 )
-from lab.conformance.strategies.known import way
+from lab.conformance.strategies.known import find_way
 from lab.conformance.world import World
 from lab.pages import table, with_tables
 
@@ -158,7 +158,7 @@ def dollars_per_million(count: Count, batch: int, prices: Prices) -> dict[str, f
 def page(text: str, prices: Prices) -> str:
     """The page with its tables written anew."""
     new, duplicates = (
-        {name: count(way(known), duplicate=duplicate) for name, known in WAYS.items()}
+        {name: count(find_way(known), duplicate=duplicate) for name, known in WAYS.items()}
         for duplicate in (False, True)
     )
     always, on_trouble = new["step-functions"], new["on-trouble"]

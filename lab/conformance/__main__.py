@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from lab.conformance import found, page, suite
-from lab.conformance.hazards import SCENARIOS, scenario
+from lab.conformance.hazards import SCENARIOS, find_scenario
 from lab.conformance.strategies.known import WAYS
 from lab.conformance.trial import Trial, story_lines
 
@@ -41,7 +41,7 @@ def main(
             more = {"complete": trial.is_complete} | ({"story": lines} if story else {})
             print(json.dumps(found.as_json(trial) | more), flush=True)
         else:
-            about = [scenario(trial.scenario).about] if story else []
+            about = [find_scenario(trial.scenario).about] if story else []
             print(_line(trial), *about, *lines, sep="\n", flush=True)
     if write:
         known = {**found.read(), **{(trial.way, trial.scenario): trial for trial in trials}}

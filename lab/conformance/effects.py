@@ -24,7 +24,7 @@ BROKEN = "broken"
 """It fails without having happened, and without proof."""
 UNSEEN = "unseen"
 """It happens, its answer is lost, and it cannot be looked up."""
-UNTOLD = "untold"
+UNPROVEN = "unproven"
 """It fails without having happened, without proof, and it cannot be looked up."""
 SLOW = "slow"
 """It takes `SLOW_LOOK_UP` to look it up."""
@@ -113,7 +113,7 @@ class CountingEffect:
         """What goes wrong with this message each time."""
         if self.performed.is_mended or not isinstance(body, dict):
             return []
-        return [name for name in (POISON, CLOSED, BROKEN, UNSEEN, UNTOLD) if name in body]
+        return [name for name in (POISON, CLOSED, BROKEN, UNSEEN, UNPROVEN) if name in body]
 
     def perform(  # noqa: C901, PLR0915 - all that can go wrong
         self, request: dict[str, Any]
@@ -122,7 +122,7 @@ class CountingEffect:
         message_id, sent = request["message_id"], json.loads(request["body"])
         body = json.dumps(sent, sort_keys=True)
         goes_wrong = self._goes_wrong(sent)
-        if UNTOLD in goes_wrong:
+        if UNPROVEN in goes_wrong:
             self.performed.unseen.add(message_id)
         if isinstance(sent, dict) and SLOW in sent:
             self.performed.slow.add(message_id)
@@ -143,7 +143,7 @@ class CountingEffect:
                 raise NotPerformed("the system is down")
             if CLOSED in goes_wrong:
                 raise NotPerformed("the system is closed")
-            if BROKEN in goes_wrong or UNTOLD in goes_wrong:
+            if BROKEN in goes_wrong or UNPROVEN in goes_wrong:
                 raise ConnectionError("the system is broken")
             if UNSEEN in goes_wrong:
                 self.performed.unseen.add(message_id)

@@ -17,7 +17,7 @@ from lab.conformance.deployments import (
     retime,
     switch,
 )
-from lab.conformance.effects import BROKEN, CLOSED, POISON, SLOW, UNSEEN, UNTOLD
+from lab.conformance.effects import BROKEN, CLOSED, POISON, SLOW, UNPROVEN, UNSEEN
 from lab.conformance.process import Hazard
 from lab.conformance.simulated_stack import (
     INIT,
@@ -132,7 +132,7 @@ def _poison(stack: SimulatedStack) -> None:
 
 
 _GIVEN_UP = (POISON, CLOSED, BROKEN, UNSEEN)
-_ANSWERED_AFTER = (*_GIVEN_UP, UNTOLD)
+_ANSWERED_AFTER = (*_GIVEN_UP, UNPROVEN)
 
 _RETRIED = (("retry",), ("perhaps", "retry"), ("", "retry"), (None, "retry"))
 _CLOSED = (("resolve",), ("reject",), ("perhaps",), ("", "reject"), ("retry ",))
@@ -561,6 +561,6 @@ SCENARIOS = (
 assert VISIBILITY < LEASE_VISIBILITY < LONG_PAUSE  # noqa: S101 - what LONG_PAUSE says
 
 
-def scenario(name: str) -> Scenario:
+def find_scenario(name: str) -> Scenario:
     """The scenario of that name; StopIteration: there is none."""
     return next(one for one in SCENARIOS if one.name == name)

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from lab.conformance.hazards import SCENARIOS, Scenario, scenario
+from lab.conformance.hazards import SCENARIOS, Scenario, find_scenario
 from lab.conformance.simulated_stack import StrategyUnderTest
-from lab.conformance.strategies.known import WAYS
-from lab.conformance.strategies.known import way as named
+from lab.conformance.strategies.known import WAYS, find_way
 from lab.conformance.trial import Trial, run_trial
 from lab.conformance.verdict import Kind
 
@@ -38,7 +37,7 @@ def run(pairs: Sequence[Pair], *, processes: int) -> Iterator[Trial]:
 
 def _run_named(names: tuple[str, str]) -> Trial:
     way_name, hazard_name = names
-    return run_trial(named(way_name), scenario(hazard_name))
+    return run_trial(find_way(way_name), find_scenario(hazard_name))
 
 
 def surprises(trials: Iterable[Trial]) -> list[str]:

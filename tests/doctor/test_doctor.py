@@ -146,7 +146,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "no table of effects, of the example": {"effects": None} | parameters(EffectFunctionArn=""),
     "the table of effects is gone": {"effects": Missing()} | parameters(EffectsTableName="cards"),
     "a key that is the message's alone": effects(keys=("order_id",)),
-    "no index by message": effects(keys=("card",), not_asked="order_id is no key."),
+    "no index by message": effects(keys=("card",), no_lookup="order_id is no key."),
     "no effects yet": effects(sample=()),
     "no effect is a message's": effects(sample=(None, None)),
     "no effect has a time": effects(sample=(replace(BOUGHT, at=None),)),
@@ -170,7 +170,7 @@ FACTS: dict[str, dict[str, Any]] = {
     },
     **{
         f"{fact} of the effects could not be read": effects(**{fact: UNREADABLE})
-        for fact in ("not_asked", "sample", "recovers")
+        for fact in ("no_lookup", "sample", "recovers")
     },
     "concurrency could not be read": {"effect": replace(EFFECT, reserved=UNREADABLE)},
     "what was deployed could not be read": {"effect": replace(EFFECT, deployed_since=UNREADABLE)},

@@ -235,7 +235,7 @@ def effects_of(moto_stack: Stack, *keys: str, index: str | None = None) -> Effec
 def test_a_table_of_effects_is_read_with_its_key_and_a_sample(moto_stack: Stack) -> None:
     effects = effects_of(moto_stack, "card", index="order_id")
     assert (effects.key, effects.time, effects.keys) == ("order_id", "sent_at", ("card",))
-    assert effects.not_asked == ""
+    assert effects.no_lookup == ""
     assert not isinstance(effects.sample, Unreadable)
     assert [one and one.message_id for one in effects.sample] == ["g-1", None]
     assert effects.recovers is False
@@ -254,19 +254,19 @@ def test_whether_a_table_can_be_exported_is_read_where_an_audit_exports_it(
 
 def test_a_table_that_cannot_be_asked_for_one_message_says_why(moto_stack: Stack) -> None:
     effects = effects_of(moto_stack, "card")
-    assert isinstance(effects.not_asked, str)
-    assert "order_id is neither the key of the effects table nor of an index" in effects.not_asked
+    assert isinstance(effects.no_lookup, str)
+    assert "order_id is neither the key of the effects table nor of an index" in effects.no_lookup
 
 
 @pytest.mark.parametrize(
     ("operation", "unread"),
-    [("Scan", "sample"), ("Query", "not_asked"), ("DescribeContinuousBackups", "recovers")],
+    [("Scan", "sample"), ("Query", "no_lookup"), ("DescribeContinuousBackups", "recovers")],
 )
 def test_what_may_not_be_read_of_a_table_leaves_the_rest(
     moto_stack: Stack, operation: str, unread: str
 ) -> None:
     forbid(moto_stack, "dynamodb", operation)
     effects = effects_of(moto_stack, "order_id", "card")
-    parts = ("sample", "not_asked", "recovers")
+    parts = ("sample", "no_lookup", "recovers")
     assert [one for one in parts if isinstance(getattr(effects, one), Unreadable)] == [unread]
     assert effects.keys == ("order_id", "card")

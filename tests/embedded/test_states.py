@@ -81,7 +81,7 @@ def test_who_may_not_ask_is_refused_once_and_nothing_holds(may: str, calls: int,
     told = (200, {"definition": "{}"})
     stack, requests = on_aws(lambda name: told if name == may else refusal(code))
     answers = ask_about(stack)
-    assert {one.verdict for one in answers} == {Verdict.NOT_ASKED}
+    assert {one.verdict for one in answers} == {Verdict.UNANSWERED}
     assert (len(answers), len(requests), exit_status(answers)) == (len(QUESTIONS), calls, 3)
     # People send it to others.
     assert "ACCOUNT:stateMachine:once is not for you" in answers[-1].why
@@ -89,7 +89,7 @@ def test_who_may_not_ask_is_refused_once_and_nothing_holds(may: str, calls: int,
 
 def test_a_question_that_aws_does_not_take_hides_no_other() -> None:
     stack, requests = on_aws(lambda _: refusal("ValidationException"))
-    assert {one.verdict for one in ask(stack, "{}")} == {Verdict.NOT_ASKED}
+    assert {one.verdict for one in ask(stack, "{}")} == {Verdict.UNANSWERED}
     assert len(requests) == len(QUESTIONS)
 
 

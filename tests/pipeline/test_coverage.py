@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import Row, SparkSession
 
 from actonce_pipeline.audit.horizon import Horizon
-from actonce_pipeline.audit.judging.verdicts import Coverage, judged, per_message
+from actonce_pipeline.audit.judging.verdicts import Coverage, per_message, with_verdicts
 from actonce_pipeline.audit.reading.listing import File, Listing
 from actonce_pipeline.audit.reading.streams import REFUSED, STREAMS, Code
 from actonce_pipeline.audit.times import DAY_MS, Interval, midnight
@@ -97,7 +97,7 @@ def test_what_was_not_seen_is_not_guessed(spark: SparkSession) -> None:
     for keys in together.values():
         coverage, horizon, *_ = CASES[keys[0]]
         messages = spark.createDataFrame([of[key] for key in keys], numbers.schema).coalesce(1)
-        found += judged(messages, coverage, horizon).collect()
+        found += with_verdicts(messages, coverage, horizon).collect()
     assert {row["message_id"]: (row["verdict"], row["judged"]) for row in found} == {
         key: right for key, (*_, right) in CASES.items()
     }
@@ -121,7 +121,7 @@ def test_days_without_any_file_are_no_streams_gap(spark: SparkSession) -> None:
     numbers = per_message(spark.createDataFrame(records, names).coalesce(1), None)
     coverage = Coverage.of(Listing(files, (), 0), {}, by_executions=False)
     over = midnight(wednesday) + DAY_MS
-    rows = judged(numbers, coverage, Horizon(over, over, over)).collect()
+    rows = with_verdicts(numbers, coverage, Horizon(over, over, over)).collect()
     assert {row["message_id"]: (row["verdict"], row["judged"]) for row in rows} == {
         "well": ("performed_once", True),
         "unseen": ("performed_once", False),

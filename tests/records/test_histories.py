@@ -145,7 +145,7 @@ def exception(message: str, **more: Any) -> str:
 
 OUT_OF_TIME = "Task timed out after 3.00 seconds"
 REQUEST = "5fea7756-0ea4-451a-a703-a558b933e274"
-UNTOLD = (
+CAUSE_UNKNOWN = (
     "The cause could not be determined because Lambda did not return an error type. Returned "
     "payload: "
 )
@@ -160,8 +160,11 @@ UNTOLD = (
         ('{"errorMessage": "\\ud"}', '{"errorMessage": "\\ud"}'),
         (exception("no\n  such practice", stackTrace=["…"]), "no such practice"),
         (exception('say "no"', stackTrace=["x" * 99])[:80], 'say "no"'),
-        (UNTOLD + exception(f"RequestId: {REQUEST} Error: {OUT_OF_TIME}"), OUT_OF_TIME),
-        (UNTOLD + exception(f"2026-01-31T09:30:00.000Z {REQUEST} {OUT_OF_TIME}"), OUT_OF_TIME),
+        (CAUSE_UNKNOWN + exception(f"RequestId: {REQUEST} Error: {OUT_OF_TIME}"), OUT_OF_TIME),
+        (
+            CAUSE_UNKNOWN + exception(f"2026-01-31T09:30:00.000Z {REQUEST} {OUT_OF_TIME}"),
+            OUT_OF_TIME,
+        ),
         (
             exception("no answer") + " | FindEffect: ValueError: " + exception("journal is down"),
             "no answer; the look-up failed: ValueError: journal is down",

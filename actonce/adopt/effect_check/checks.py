@@ -47,7 +47,7 @@ ODD = (
 )
 """Ends of message ids that effects have failed with."""
 
-_CALLS_TOLD = 4  # the last calls of a check that failed
+_CALLS_SHOWN = 4  # the last calls of a check that failed
 
 
 class _Broken(Exception):
@@ -102,7 +102,7 @@ class Trial:
         except _Untried as untried:
             return Finding(check.name, check.asks, Status.UNTRIED, str(untried))
         except _Broken as broken:
-            story = ". ".join((*self._calls[-_CALLS_TOLD:], str(broken)))
+            story = ". ".join((*self._calls[-_CALLS_SHOWN:], str(broken)))
             change = _hint(self._last) or broken.change or check.change
             return Finding(check.name, check.asks, Status.FAILED, story, change)
         return Finding(check.name, check.asks, Status.PASSED, finding)

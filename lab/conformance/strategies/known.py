@@ -37,6 +37,6 @@ WAYS = (
 )
 
 
-def way(name: str) -> StrategyUnderTest:
+def find_way(name: str) -> StrategyUnderTest:
     """The way of that name; StopIteration: there is none."""
     return next(one for one in WAYS if one.name == name)

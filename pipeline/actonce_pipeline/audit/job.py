@@ -26,7 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from actonce_pipeline.audit.cache import Cache, DayCounts
 from actonce_pipeline.audit.horizon import Horizon, horizon_of
 from actonce_pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
-from actonce_pipeline.audit.judging.verdicts import Coverage, judged, per_message
+from actonce_pipeline.audit.judging.verdicts import Coverage, per_message, with_verdicts
 from actonce_pipeline.audit.reading.events import (
     has_unresolved_ids,
     is_of,
@@ -222,7 +222,7 @@ def message_rows(
         listing, unread or {}, first_attempts=first_attempts, by_executions=request.by_executions
     )
     numbers = per_message(narrow(rows, request.days), request.days)
-    return judged(numbers, coverage, horizon)
+    return with_verdicts(numbers, coverage, horizon)
 
 
 @dataclass(slots=True)

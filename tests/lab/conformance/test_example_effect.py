@@ -11,7 +11,7 @@ import pytest
 import appointments
 from appointments import AppointmentBook
 from lab.conformance.clocks import virtual_datetime
-from lab.conformance.hazards import scenario
+from lab.conformance.hazards import find_scenario
 from lab.conformance.simulated_stack import APPOINTMENTS_TABLE, StrategyUnderTest
 from lab.conformance.strategies.lease import LEASE_FENCED, LEASE_WAY
 from lab.conformance.strategies.plain import NONE
@@ -42,7 +42,7 @@ def _worst(way: StrategyUnderTest, hazard: str) -> Kind:
         effect=lambda dynamodb: AppointmentBook(dynamodb, APPOINTMENTS_TABLE),
         installed=installed,
     )
-    return run_trial(booking, scenario(hazard)).worst.kind
+    return run_trial(booking, find_scenario(hazard)).worst.kind
 
 
 @pytest.mark.table

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab.conformance.explorer import walk
-from lab.conformance.hazards import scenario
+from lab.conformance.hazards import find_scenario
 from lab.conformance.process import Hazard, Process
 from lab.conformance.simulated_stack import SimulatedStack, StrategyUnderTest, process_message
 from lab.conformance.strategies.lease import LEASE_WAY
@@ -157,7 +157,7 @@ def test_what_never_comes_to_rest_is_an_error() -> None:
 )
 def test_what_is_walked_once_only_changes_no_verdict(way: StrategyUnderTest, name: str) -> None:
     """Every schedule, with nothing left out because it had been walked, ends as one that was."""
-    hazard = scenario(name)
+    hazard = find_scenario(name)
     definition = process_message()
 
     def new_world(script: Sequence[int], **_: object) -> World:

@@ -9,10 +9,9 @@ from collections.abc import Set as AbstractSet
 import pytest
 
 from lab.conformance import found, page, stepfunctions, suite
-from lab.conformance.hazards import scenario
+from lab.conformance.hazards import find_scenario
 from lab.conformance.simulated_stack import StrategyUnderTest
-from lab.conformance.strategies.known import WAYS
-from lab.conformance.strategies.known import way as named
+from lab.conformance.strategies.known import WAYS, find_way
 from lab.conformance.strategies.plain import NONE
 from lab.conformance.strategies.step_functions import STEP_FUNCTIONS
 from lab.conformance.trial import run_trial
@@ -54,7 +53,7 @@ def _found_anew(way: StrategyUnderTest, left_out: AbstractSet[str] = frozenset()
 
 @pytest.mark.parametrize("name", sorted(AS_IT_SHIPS))
 def test_what_ships_ends_as_the_page_says(name: str) -> None:
-    _found_anew(named(name), SLOW)
+    _found_anew(find_way(name), SLOW)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +83,7 @@ def test_the_page_is_made_of_what_the_suite_found() -> None:
 
 def test_what_ships_never_acts_twice_and_loses_nothing() -> None:
     cells = found.read()
-    cannot = {(name, hazard) for name in AS_IT_SHIPS for hazard in named(name).cannot}
+    cannot = {(name, hazard) for name in AS_IT_SHIPS for hazard in find_way(name).cannot}
     promised = [pair for pair in cells if pair[0] in AS_IT_SHIPS and pair not in cannot]
 
     assert cannot == {("on-trouble", "restored")}
@@ -127,11 +126,11 @@ def test_what_was_aborted_waits_for_a_person_only_until_it_is_redriven(
 ) -> None:
     monkeypatch.setattr(stepfunctions, "REDRIVEN_AFTER", (0, 60_000))
 
-    assert run_trial(STEP_FUNCTIONS, scenario("aborted-redriven")).worst.kind == Kind.SURVIVED
+    assert run_trial(STEP_FUNCTIONS, find_scenario("aborted-redriven")).worst.kind == Kind.SURVIVED
 
 
 def test_a_way_that_breaks_its_promise_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    duplicate = scenario("twice-at-once")
+    duplicate = find_scenario("twice-at-once")
     promising = StrategyUnderTest(NONE.name, NONE.title, NONE.build, is_ours=True)
     monkeypatch.setattr(suite, "WAYS", (promising,))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lab.conformance.hazards import Scenario
-from lab.conformance.strategies.known import way
+from lab.conformance.strategies.known import find_way
 from lab.conformance.trial import run_trial
 
 
@@ -12,7 +12,7 @@ from lab.conformance.trial import run_trial
 def test_it_is_acted_on_within_two_back_offs_of_the_outage(
     name: str, outage: int, back_off: int
 ) -> None:
-    found = way(name)
+    found = find_way(name)
     down = Scenario("down", "", "", where={"performed.down_until": (outage * 1000,)})
 
     story = run_trial(found, down).story

@@ -18,7 +18,7 @@ from actonce_core.locking.lease_table import LeaseTable
 from actonce_core.start import Starter
 from lab.conformance import simulated_stack, trial
 from lab.conformance.deployments import deploy_in_turn, replace_state_machine
-from lab.conformance.hazards import ONCE_OR_TWICE, Scenario, Sent, scenario
+from lab.conformance.hazards import ONCE_OR_TWICE, Scenario, Sent, find_scenario
 from lab.conformance.process import Hazard
 from lab.conformance.simulated_stack import (
     FUNCTION,
@@ -37,7 +37,7 @@ LOST, PARKED, TWICE = Kind.LOST, Kind.PARKED, Kind.TWICE
 
 
 def _worst(way: StrategyUnderTest, hazard: str, definition: Any = None) -> Kind:
-    return run_trial(way, scenario(hazard), definition=definition).worst.kind
+    return run_trial(way, find_scenario(hazard), definition=definition).worst.kind
 
 
 def _is_noticed(
@@ -56,7 +56,7 @@ def _is_noticed(
 
     monkeypatch.setattr(trial, "judge", first)
     try:
-        run_trial(way, scenario(hazard) if isinstance(hazard, str) else hazard)
+        run_trial(way, find_scenario(hazard) if isinstance(hazard, str) else hazard)
     except Noticed:
         return True
     return False

@@ -174,7 +174,7 @@ def per_message(rows: DataFrame, days: Interval | None) -> DataFrame:
     return by_message.agg(*(number.alias(name) for name, number in numbers.items()))
 
 
-def judged(messages: DataFrame, coverage: Coverage, horizon: Horizon) -> DataFrame:
+def with_verdicts(messages: DataFrame, coverage: Coverage, horizon: Horizon) -> DataFrame:
     """The verdicts.
 
     Returns:
