@@ -66,12 +66,12 @@ def idempotent(  # noqa: PLR0913 - all but the lease are named
     def decorate(handler: Handler) -> HandleOnce:
         @functools.wraps(handler)
         def handle_once(message: Any) -> JsonObject:
-            has_begun = False
-
             def perform(attempt: Attempt) -> JsonObject:
-                nonlocal has_begun
-                has_begun = True
-                return handler(message, attempt.fence) if fenced else handler(message)
+                try:
+                    return handler(message, attempt.fence) if fenced else handler(message)
+                except (NotPerformed, Rejected):  # from `find` they would prove nothing
+                    lease.release_processing_lock(attempt)
+                    raise
 
             key = message_id(message)
             print_of = hashlib.sha256(strict_json.canonical(content(message)).encode()).hexdigest()
@@ -79,12 +79,7 @@ def idempotent(  # noqa: PLR0913 - all but the lease are named
             if isinstance(got, Completed):
                 return got.effect or {}
             look_up = None if find is None else functools.partial(find, message)
-            try:
-                return act_once(lease, got, perform, look_up)
-            except (NotPerformed, Rejected):
-                if has_begun:  # else `find` raised it, and the outcome is as unknown as before
-                    lease.release_processing_lock(got)
-                raise
+            return act_once(lease, got, perform, look_up)
 
         return handle_once
 

@@ -189,7 +189,9 @@ _NOT_HEARD = "return True  # the next one may succeed; until then `may_begin_unt
         # Whatever happened, the message is released as if nothing had; then acknowledged.
         ("idempotent.idempotent", "except (NotPerformed, Rejected):", "except Exception:",
          LEASE_FENCED, "effect-unheard", TWICE),
-        ("idempotent.idempotent", "                raise\n", "                return {'a': 1}\n",
+        ("idempotent.idempotent", "return act_once(lease, got, perform, look_up)",
+         ("try:\n                return act_once(lease, got, perform, look_up)\n            "
+          "except NotPerformed:\n                return {'a': 1}"),
          LEASE_FENCED, "redriven", LOST),
         # It is not looked up; or its heart does not beat meanwhile.
         ("idempotent.idempotent", "None if find is None else functools.partial(find, message)",
