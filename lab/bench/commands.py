@@ -17,7 +17,8 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import boto3
@@ -137,29 +138,39 @@ def make_stack(executions: int, dead_letters: int) -> None:
         sqs.send_message(QueueUrl=queues["DeadLetterQueue"], MessageBody=json.dumps(letter))
 
 
+@contextmanager
+def stack_on_moto(executions: int, dead_letters: int) -> Iterator[dict[str, str]]:
+    """Serve `make_stack`'s stack from this process, and the variables that lead to it."""
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    server = ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    aws = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+    }
+    os.environ |= aws
+    make_stack(executions, dead_letters)
+    yield aws
+    server.stop()
+
+
 def main(
     executions: Annotated[int, typer.Option(min=10)] = 5_000,
     dead_letters: Annotated[int, typer.Option(min=0)] = 500,
     runs: Annotated[int, typer.Option(min=1)] = 5,
 ) -> None:
     """Make the stack, run the commands and print."""
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    server = ThreadedMotoServer(port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with tempfile.TemporaryDirectory(prefix="actonce-commands-") as folder:
-        aws = {
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_DEFAULT_REGION": REGION,
-            "AWS_ACCESS_KEY_ID": "testing",
-            "AWS_SECRET_ACCESS_KEY": "testing",
-        }
+    with (
+        tempfile.TemporaryDirectory(prefix="actonce-commands-") as folder,
+        stack_on_moto(executions, dead_letters) as aws,
+    ):
         own = {"HOME": folder, "ACTONCE_DIR": folder, "CALLS": f"{folder}/calls"}
         places = (PROJECT, PROJECT / "functions", PROJECT / "pipeline")
         path = {"PYTHONPATH": os.pathsep.join(map(str, places))}
         variables = {"PATH": os.environ["PATH"]} | path | aws | own
-        os.environ |= aws
-        make_stack(executions, dead_letters)
 
         def quickest(codes: Mapping[str, str], *words: str) -> Any:
             measured: dict[str, list[tuple[float, float]]] = {name: [] for name in codes}
@@ -181,7 +192,6 @@ def main(
             beside = command | {"boto3": _REPEATED}
             print(json.dumps({"command": " ".join(words), **quickest(beside, *words)}))
         print(json.dumps(machine()))
-    server.stop()
 
 
 if __name__ == "__main__":

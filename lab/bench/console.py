@@ -8,7 +8,6 @@ looks at every message for each receive. The console runs in a third.
 
 import http.cookiejar
 import json
-import logging
 import os
 import re
 import subprocess
@@ -29,10 +28,9 @@ from unittest.mock import patch
 
 import boto3
 import typer
-from moto.server import ThreadedMotoServer
 from moto.stepfunctions.models import StepFunctionBackend
 
-from lab.bench.commands import ACCOUNT, REGION, make_stack
+from lab.bench.commands import ACCOUNT, REGION, stack_on_moto
 from lab.bench.machine import machine
 
 _COMMAND = "from actonce.cli.app import main; main()"
@@ -214,23 +212,12 @@ def main(
     decided: Annotated[int, typer.Option(min=1)] = 1_000,
 ) -> None:
     """Make the stack, open the console's pages, decide, and print."""
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    server = ThreadedMotoServer(port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    answered = patch.object(StepFunctionBackend, "send_task_success", lambda *_: None)
     with (
         tempfile.TemporaryDirectory(prefix="actonce-console-") as folder,
+        stack_on_moto(executions, 0),
         queues() as sqs,
-        answered,
+        patch.object(StepFunctionBackend, "send_task_success", lambda *_: None),
     ):
-        os.environ |= {
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_DEFAULT_REGION": REGION,
-            "AWS_ACCESS_KEY_ID": "testing",
-            "AWS_SECRET_ACCESS_KEY": "testing",
-        }
-        make_stack(executions, 0)
         names = [f"m-{number}" for number in range(dead_letters)]
         send_letters(sqs, names)
         own = {"HOME": folder, "ACTONCE_DIR": folder, "AWS_ENDPOINT_URL_SQS": sqs}
@@ -256,7 +243,6 @@ def main(
             browser.wait("/dead-letters", lambda text: "m-new" in text, "a new letter is listed")
             browser.wait("/jobs/1", lambda text: done(text) == dead_letters, "all are decided")
         print(json.dumps(machine()))
-    server.stop()
 
 
 if __name__ == "__main__":

@@ -22,10 +22,6 @@ ORDER = {"order_id": "o-1", "amount": 5}
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The function's module; nothing it waits for takes time."""
-    for name, value in (("DEFAULT_REGION", "us-east-1"), ("ACCESS_KEY_ID", "testing")):
-        monkeypatch.setenv(f"AWS_{name}", value)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     with mock_aws():
         queue = boto3.client("sqs").create_queue(
             QueueName="dead.fifo", Attributes={"FifoQueue": "true"}

@@ -22,11 +22,7 @@ Row = dict[str, Any]
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[MotoAws]:
-    for name, value in (("DEFAULT_REGION", "us-east-1"), ("ACCESS_KEY_ID", "testing")):
-        monkeypatch.setenv(f"AWS_{name}", value)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+def aws() -> Iterator[MotoAws]:
     with mock_aws(config={"lambda": {"use_docker": False}}):
         made = MotoAws.create({"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}})
         make_table(made.dynamodb, RESTORED, "message_id")
