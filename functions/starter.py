@@ -104,7 +104,14 @@ def _batch() -> Batch:
     url = os.environ["REQUESTS_QUEUE_URL"]
     growth = START_BACKOFF_GROWTH if first_attempt is None else EFFECT_BACKOFF_GROWTH
     sqs = starter.unstarted.sqs
-    return Batch(starter.start_message, sqs, url, growth=growth, put_events=bus.put)
+    return Batch(
+        starter.start_message,
+        sqs,
+        url,
+        growth=growth,
+        put_events=bus.put,
+        read_id=lambda delivery: starter.reader.read(delivery).message_id,
+    )
 
 
 @metrics.log_metrics

@@ -3,7 +3,7 @@
 import importlib
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
@@ -47,13 +47,6 @@ def audit(
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where the results go  [RECORDS/audit]")
     ] = None,
-    effects_by: Annotated[
-        Literal["effects", "executions"],
-        typer.Option(
-            help="Who tells the effects. With executions their word is taken, where no stream has "
-            "effects; the sentence says so."
-        ),
-    ] = "effects",
     effects: Annotated[
         str | None,
         typer.Option(
@@ -84,16 +77,14 @@ def audit(
 
     Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms; 2, wrong
     use, nothing to audit, or an audit that did not come to its end; 3, no alarm, but something
-    could not be read or judged, or a file of a judged day is another now; 4, neither, but it rests
-    on somebody's word, as the sentence says.
+    could not be read or judged, or a file of a judged day is another now; 4, neither, but of some
+    messages a second effect could not be seen.
 
     Examples:
 
         actonce audit records/
 
         actonce audit records/ --day 2026-01-31 --out results/
-
-        actonce audit records/ --effects-by executions
 
         actonce audit records/ --from-raw
     """
@@ -107,7 +98,6 @@ def audit(
             records,
             out or "",
             span,
-            by_executions=effects_by == "executions",
             effects=attributes(effects) if effects else _attributes_of_stack(records),
             from_raw=from_raw,
         )

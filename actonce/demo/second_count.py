@@ -45,7 +45,7 @@ def rehearse(records: Path) -> Future[None]:
 
     def audit() -> None:
         with contextlib.suppress(Failed):  # the audit meets it again
-            _audited(records, datetime.now(UTC), by_word=False, last=False)
+            _audited(records, datetime.now(UTC), last=False)
 
     return ThreadPoolExecutor(1, thread_name_prefix="spark").submit(audit)
 
@@ -71,14 +71,14 @@ def count_again(
     """
     say("Collecting the records")
     effects = None if own is None else find_effect_store(stack)
-    by_word = own is not None and (effects is None or effects.attributes.time is None)
+    unseen = own is not None and (effects is None or effects.attributes.time is None)
     now = datetime.now(UTC)
     since = _first_sent(records)
     days = [since.date() + timedelta(days=n) for n in range((now.date() - since.date()).days + 1)]
     wanted = CollectRequest(
         days=days,
         root=records,
-        streams=frozenset(COLLECTED) - ({"effects"} if by_word else set()),
+        streams=frozenset(COLLECTED) - ({"effects"} if unseen else set()),
     )
     collected = collect(stack, wanted)
     if collected.missing:
@@ -86,13 +86,13 @@ def count_again(
     say("Auditing the records")
     # The rehearsal's, or with `--keep` an earlier run's, is of records that have changed since.
     shutil.rmtree(records / "audit", ignore_errors=True)
-    summary = _audited(records, now, by_word=by_word, last=True)
+    summary = _audited(records, now, last=True)
     page = records / "audit" / "report.html"
     importlib.import_module("actonce.records.report").write(summary, page)
     return SecondCount(page, _differences(outcome, summary))
 
 
-def _audited(records: Path, now: datetime, *, by_word: bool, last: bool) -> dict[str, Any]:
+def _audited(records: Path, now: datetime, *, last: bool) -> dict[str, Any]:
     """The audit's summary of the records; nothing is in flight any more, as if the day was over.
 
     Spark ends with the `last`.
@@ -102,7 +102,7 @@ def _audited(records: Path, now: datetime, *, by_word: bool, last: bool) -> dict
     requests = importlib.import_module("actonce_pipeline.audit.request")
     session = importlib.import_module("actonce_pipeline.spark.session")
     tomorrow = datetime.combine(now.date() + timedelta(days=1), time(1), UTC)
-    request = requests.Request(str(records), as_of=tomorrow, by_executions=by_word)
+    request = requests.Request(str(records), as_of=tomorrow)
     try:
         with session.ended_together():
             spark = session.spark_session("actonce-audit")
@@ -123,7 +123,7 @@ def _first_sent(folder: Path) -> datetime:
 
 def _differences(outcome: Outcome, summary: dict[str, Any]) -> list[str]:
     verdicts = summary["verdicts"]
-    # None if the audit judged by the executions' word.
+    # None where the stack names no table of effects.
     effects = summary["totals"]["effects"]
     pairs = {
         "effects": (outcome.effects, outcome.effects if effects is None else effects),

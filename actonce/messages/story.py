@@ -275,26 +275,11 @@ def _in_words(errors: Mapping[Part, _ReadError]) -> dict[Part, str]:
 def _deliveries(stack: Stack, message_id: str) -> list[Record]:
     """The message's lines of the `deliveries` stream.
 
-    Most have its execution's name, which needs no quoting whatever its id is. A message that is too
-    large has none yet, and a delivery that failed has not even its id.
+    They have its execution's name, which needs no quoting whatever its id is.
     """
-    name, stored = execution_name(message_id), message_id
-    with ThreadPoolExecutor(3, thread_name_prefix="logs") as threads:
-        of_message, too_large, failed = threads.map(
-            lambda word: list(delivery_lines(stack, word)), (name, "too_large", "failed")
-        )
-    own = {
-        line["log_event"]: line
-        for line in [*of_message, *too_large]
-        if line.get("execution_name") == name or line.get("message_id") == stored
-    }
-    sqs_ids = {line.get("sqs_message_id") for line in own.values()}
-    own |= {
-        line["log_event"]: line
-        for line in failed
-        if line.get("end") == "failed" and line.get("sqs_message_id") in sqs_ids
-    }
-    lines = sorted(own.values(), key=lambda line: str(line["at"]))
+    name = execution_name(message_id)
+    own = (line for line in delivery_lines(stack, name) if line.get("execution_name") == name)
+    lines = sorted(own, key=lambda line: str(line["at"]))
     return [{key: line[key] for key in _LOGGED if line.get(key) is not None} for line in lines]
 
 

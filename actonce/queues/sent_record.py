@@ -120,7 +120,8 @@ class SentRecord:
 
     def line(self, accepted: Accepted) -> dict[str, Any]:
         """One line of the stream; `message_id` as in the `deliveries` stream, or null."""
-        delivery = Delivery(accepted.sqs_message_id, accepted.line.body, {}, {})
+        fifo = {name: str(value) for name, value in accepted.line.fifo.items()}
+        delivery = Delivery(accepted.sqs_message_id, accepted.line.body, fifo, {})
         message = self._reader.read(delivery)
         return {
             "stream": "sent",

@@ -56,6 +56,7 @@ class Batch:
         growth: see `redelivery_delay`; of what had too little time `START_BACKOFF_GROWTH`.
         chance: a number from 0 to 1.
         put_events: receives all results but the failures; what it raises is logged.
+        read_id: reads the message id of a delivery that failed, for its line in the log.
     """
 
     def __init__(  # noqa: PLR0913 - all but the first three have names
@@ -67,6 +68,7 @@ class Batch:
         growth: float = START_BACKOFF_GROWTH,
         chance: Callable[[], float] = random.random,
         put_events: Callable[[Sequence[tuple[Delivery, DeliveryResult]]], None] = lambda _: None,
+        read_id: Callable[[Delivery], str | None] = lambda _: None,
     ) -> None:
         self._handle_delivery = handle_delivery
         self._sqs = sqs
@@ -74,6 +76,7 @@ class Batch:
         self._growth = growth
         self._chance = chance
         self._put_events = put_events
+        self._read_id = read_id
         self._threads = _threads()
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,8 +110,13 @@ class Batch:
             result = untried or self._handle(delivery)
             if isinstance(result, Exception):
                 untried = result if isinstance(result, TooLittleTime) else HeldBack()
-            write = logger.info if untried is None else logger.error
-            write("delivery", extra=delivery_record(delivery, result, datetime.now(UTC)))
+            write, message_id = logger.info, None
+            if untried is not None:
+                write = logger.error
+                with contextlib.suppress(Exception):  # reading it may be what failed
+                    message_id = self._read_id(delivery)
+            record = delivery_record(delivery, result, datetime.now(UTC), message_id)
+            write("delivery", extra=record)
             results.append((delivery, result))
         return results
 

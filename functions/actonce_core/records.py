@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from actonce_core.execution import execution_name
 from actonce_core.message import Refusal
 
 if TYPE_CHECKING:
@@ -21,14 +22,23 @@ def timestamp(moment: datetime) -> str:
 
 
 def delivery_record(
-    delivery: "Delivery", result: "DeliveryResult | Exception", at: datetime
+    delivery: "Delivery",
+    result: "DeliveryResult | Exception",
+    at: datetime,
+    message_id: str | None = None,
 ) -> dict[str, Any]:
     """One line of the stream, never with the body.
+
+    Args:
+        delivery: which.
+        result: how it ended.
+        at: when.
+        message_id: of a delivery that failed, for its error does not say it.
 
     Returns:
         `stream`, `version`, `at`, `end` (started, performed, suppressed, refused or failed),
         `reason` and `detail` (refused), `error` (failed: the exception's type and AWS's error
-        code), `message_id`, `fingerprint` and `execution_name` where known, `sqs_message_id`,
+        code), `message_id`, `execution_name` and `fingerprint` where known, `sqs_message_id`,
         `receive_count`, `sent_at`, `first_received_at`. Times are ISO 8601, UTC, milliseconds.
     """
 
@@ -46,19 +56,18 @@ def delivery_record(
         "first_received_at": time("ApproximateFirstReceiveTimestamp"),
     }
     if isinstance(result, Exception):
-        return record | {"end": "failed", "error": error_name(result)}
-    message, outcome = result.message, result.outcome
-    if message is not None:
-        record |= {
-            "message_id": message.message_id,
-            "fingerprint": message.fingerprint,
-            "execution_name": message.execution_name,
-        }
-    if not isinstance(outcome, Refusal):
-        return record | {"end": str(outcome)}
-    if outcome.message_id is not None:
-        record["message_id"] = outcome.message_id
-    return record | {"end": "refused", "reason": str(outcome.reason), "detail": outcome.detail}
+        end = {"end": "failed", "error": error_name(result)}
+    elif isinstance(refusal := result.outcome, Refusal):
+        message_id = refusal.message_id
+        end = {"end": "refused", "reason": str(refusal.reason), "detail": refusal.detail}
+    else:
+        end = {"end": str(result.outcome)}
+    if not isinstance(result, Exception) and (message := result.message) is not None:
+        message_id = message.message_id
+        record["fingerprint"] = message.fingerprint
+    if message_id is not None:
+        record |= {"message_id": message_id, "execution_name": execution_name(message_id)}
+    return record | end
 
 
 def error_name(error: BaseException) -> str:

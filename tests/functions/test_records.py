@@ -36,6 +36,7 @@ ENDS: list[Any] = [
 def test_a_delivery_is_recorded_by_its_end(snapshot: Snapshot) -> None:
     records = [delivery_record(delivery({"secret": 1}), end, NOW) for end in ENDS]
     records.append(delivery_record(Delivery("sqs-1", "{}", {}, {}), ENDS[0], NOW))  # without times
+    records.append(delivery_record(delivery({}), THROTTLED, NOW, "order 17"))
     snapshot("deliveries.jsonl", "".join(json.dumps(one) + "\n" for one in records))
 
 

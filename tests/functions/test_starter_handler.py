@@ -206,6 +206,7 @@ def test_only_the_delivery_that_failed_comes_back_and_soon(
     assert aws.executions() == {"good": 1}
     assert handled.counts == {"Started": 1, "Failed": 1}
     assert "secret" not in handled.text
+    assert '"message_id":"unlucky","execution_name":"unlucky","end":"failed"' in handled.text
     ((entry,),) = [params["Entries"] for params in changed]
     assert entry["VisibilityTimeout"] in range(2, 5)
     assert changed[0]["QueueUrl"] == aws.requests_queue

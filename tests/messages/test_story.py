@@ -506,21 +506,17 @@ def test_one_denied_read_is_named_and_the_rest_is_told(
     assert list(stories.with_log(machine, before).unread) == [part][: part == "log"]
 
 
-def test_a_failed_delivery_is_its_messages_that_was_told_of_under_the_same_sqs_id(
-    machine: Stack,
-) -> None:
-    """Its own line has no message id: it failed before that was known, or at whatever call."""
+def test_a_delivery_is_its_messages_by_the_name_of_its_execution(machine: Stack) -> None:
     line = {"stream": "deliveries", "at": "2026-01-31T09:30:00.000Z"}
-    names = {"message_id": "request-1", "execution_name": "request-1"}
     for own in (
-        {"end": "failed", "sqs_message_id": "s-1"},
-        {"end": "failed", "sqs_message_id": "s-2"},
-        names | {"end": "started", "sqs_message_id": "s-1"},
+        {"end": "failed", "execution_name": "request-1"},
+        {"end": "refused", "reason": "too_large", "execution_name": "request-1"},
+        {"end": "failed", "execution_name": "request-1-2"},
+        {"end": "failed", "error": "request-1"},
     ):
         log(machine, line | own, datetime.now(UTC))  # CloudWatch takes no older ones
     deliveries = read_story(machine, "request-1").deliveries
-    story = sorted((one["end"], one["sqs_message_id"]) for one in deliveries)
-    assert story == [("failed", "s-1"), ("started", "s-1")]
+    assert sorted(one["end"] for one in deliveries) == ["failed", "refused"]
 
 
 def test_effects_of_a_teams_own_that_cannot_be_read_are_named(machine: Stack) -> None:

@@ -21,7 +21,9 @@ class Killed(BaseException):
 
 def requested(records: str, **options: Any) -> Request:
     """What the options of a command line ask for, and what no option of the job's says."""
-    beyond = {name: options.pop(name) for name in ("as_of", "by_executions") if name in options}
+    if day := options.pop("day", None):
+        options |= {"since": day, "until": day}
+    beyond = {name: options.pop(name) for name in ("as_of",) if name in options}
     words = [records]
     for name, value in options.items():
         option = "--from" if name == "since" else f"--{name.replace('_', '-')}"

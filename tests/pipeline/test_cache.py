@@ -2,8 +2,6 @@
 
 import json
 import os
-import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
@@ -148,7 +146,7 @@ def test_what_is_cached_is_believed_while_it_fits(spark: SparkSession, tmp_path:
     first = cached(spark, root)
     assert first.again == {FIRST, NEXT}
     counts = first.days[FIRST].counts
-    assert (counts.first_attempts, counts.performed, counts.effects) == (1, 2, 1)
+    assert (counts.performed, counts.effects) == (2, 1)
     for file in root.rglob("*.jsonl"):
         os.utime(file, (0, 0))  # copied, say
     assert cached(spark, root).again == set()
@@ -177,7 +175,7 @@ def test_another_audit_s_folder_is_not_written_into_until_that_has_ended(
 
 
 def cached(spark: SparkSession, root: Path, **options: Any) -> Cache:
-    """The cache of records, brought up to date by whoever may not be alone."""
+    """The cache of records, brought up to date."""
     found, listing = (
         Cache(spark, f"{root}-out", effects=NAMED, **options),
         list_records(spark, str(root)),
@@ -186,44 +184,27 @@ def cached(spark: SparkSession, root: Path, **options: Any) -> Cache:
     return found
 
 
-def test_two_that_cache_the_same_days_at_once_spoil_nothing(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_no_manifest_names_goes(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows that were replaced, and what an audit left that was killed."""
     root = records(tmp_path)
-    with ThreadPoolExecutor() as threads:
-        both = list(threads.map(lambda _: cached(spark, root, from_raw=True), range(2)))
-    rows_of_both = [sorted(one.rows().collect()) for one in both]
-    monkeypatch.setattr(cache, "_ABANDONED_MS", -1)
-    after = cached(spark, root)
-    assert after.again == set()
-    assert rows_of_both[0] == rows_of_both[1] == sorted(after.rows().collect())
-    assert len(rows_of_both[0]) == sum(one.counts.rows for one in after.days.values()) == 13
-    parts = {path.name for path in tmp_path.rglob("part-*")}
-    assert parts == {Path(row).name for day in after.days.values() for row in day.rows}
-    assert {path.name for path in tmp_path.rglob(".part-*")} == {f".{name}.crc" for name in parts}
-
-
-def test_what_audits_left_goes_unless_one_may_be_at_work_on_it(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """By the clock of the place that holds it, which is four hours behind."""
-    root = records(tmp_path)
+    folder = Path(f"{root}-out") / "cache"
+    before = sorted(cached(spark, root).rows().collect())
     rows = f"rows/{'0a' * 16}"
     left = (
         "2026-01-30.manifest", f".{DAY}.manifest.{'0a' * 16}", f"{rows}/part-1.parquet",
         f"{rows}/.part-1.parquet.crc", f"{rows}/_SUCCESS", f"{rows}/_temporary/0/x",
     )  # fmt: skip
-    at_work = f"{rows}/part-of-another-at-work.parquet"
-    folder = Path(f"{root}-out") / "cache"
-    for name in (*left, at_work):
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("x")
-        os.utime(file, (time.time() - (4 if name == at_work else 25) * 3_600,) * 2)
-    cached(spark, root)
-    there = {str(file.relative_to(folder)) for file in folder.rglob("*")}
-    assert there.isdisjoint(left)
-    assert at_work in there
+    for name in left:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x")
+    cached(spark, root, from_raw=True)
+    after = cached(spark, root)
+    assert after.again == set()
+    assert sorted(after.rows().collect()) == before
+    assert len(before) == sum(one.counts.rows for one in after.days.values()) == 13
+    parts = {path.name for path in folder.rglob("part-*")}
+    assert parts == {Path(row).name for day in after.days.values() for row in day.rows}
+    assert not any((folder / name).exists() for name in left)
 
 
 def test_rows_that_are_not_where_they_were_written_are_not_believed(

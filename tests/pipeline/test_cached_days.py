@@ -69,7 +69,7 @@ def test_night_after_night_the_same_as_from_the_records(
                 with file.open("a") as written:
                     written.write(f"{line}\n")
         if number:
-            days = {"since": day(number - 1), "until": day(number), "reach": 100}
+            days = {"since": day(number - 1), "until": day(number)}
             nights.append(audited(spark, tmp_path / "records", tmp_path / "cached", **days))
     raw = audited(spark, tmp_path / "records", tmp_path / "raw", from_raw=True, **days)
     since = FIRST + timedelta(days=NIGHTS - 2)

@@ -8,7 +8,6 @@ from pyspark.sql import Row, SparkSession
 
 from actonce_pipeline.audit.horizon import Horizon
 from actonce_pipeline.audit.judging.verdicts import Coverage, per_message, with_verdicts
-from actonce_pipeline.audit.reading.listing import File, Listing
 from actonce_pipeline.audit.reading.streams import REFUSED, STREAMS, Code
 from actonce_pipeline.audit.times import DAY_MS, Interval, midnight
 
@@ -17,17 +16,14 @@ NEXT: Final = DAY + timedelta(days=1)
 NOON: Final = midnight(DAY) + DAY_MS // 2
 OVER: Final = midnight(NEXT)
 NONE: Final[dict[str, list[Interval]]] = {stream: [] for stream in STREAMS}
-WHOLE: Final = Coverage(
-    DAY - timedelta(days=200), NEXT, NONE, NONE, NONE, {"executions": DAY, "sent": DAY},
-    by_executions=False,
-)  # fmt: skip
-NOW: Final = Horizon(OVER, OVER, OVER)
+WHOLE: Final = Coverage(DAY - timedelta(days=200), NEXT, NONE, NONE)
+NOW: Final = Horizon(OVER, OVER)
 
 
 def without(*streams: str) -> Coverage:
     """Streams that are missing on the day."""
     missing = NONE | {stream: [(DAY, DAY)] for stream in streams}
-    return replace(WHOLE, missing=missing, apart=missing)
+    return replace(WHOLE, missing=missing)
 
 
 def unread(stream: str, day: date = DAY) -> Coverage:
@@ -35,8 +31,6 @@ def unread(stream: str, day: date = DAY) -> Coverage:
     return replace(WHOLE, unread=NONE | {stream: [(day, day)]})
 
 
-WORD: Final = replace(without("effects"), by_executions=True)
-LONG: Final = replace(WHOLE, began={"executions": DAY - timedelta(days=91)})
 RESTORED: Final = replace(NOW, silence=NOON)
 MORNING: Final = replace(NOW, over=midnight(DAY))
 STARTED, FAILED, DONE = Code.STARTED, Code.CLOSED_FAILED, Code.CLOSED_PERFORMED
@@ -46,7 +40,7 @@ CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
     "its day not over": (WHOLE, MORNING, [STARTED, FAILED], ("in_flight", True)),
     "failing, its day not over": (WHOLE, MORNING, [Code.FAILED], ("in_flight", True)),
     "failing, given up": (WHOLE, NOW, [Code.FAILED], ("refused", True)),
-    "silent by files that are older": (WHOLE, RESTORED, [STARTED], ("in_flight", False)),
+    "silent no longer than files are old": (WHOLE, RESTORED, [STARTED], ("in_flight", True)),
     "no executions": (without("executions"), NOW, [STARTED], ("in_flight", False)),
     "no deliveries": (without("deliveries"), NOW, [Code.SENT], ("in_flight", False)),
     "deliveries unread": (unread("deliveries"), NOW, [Code.SENT], ("in_flight", False)),
@@ -63,19 +57,11 @@ CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
     "no effects, waits": (
         without("effects"), NOW, [STARTED, Code.POSTED], ("awaiting_decision", True)
     ),
-    "by its word, done": (WORD, NOW, [STARTED, DONE], ("performed_once", True)),
-    "by its word, failed": (WORD, NOW, [STARTED, FAILED], ("in_flight", False)),
-    "by its word, silent": (WORD, NOW, [STARTED], ("lost", True)),
-    "by its word, where effects are": (
-        replace(WHOLE, by_executions=True), NOW, [STARTED, DONE], ("lost", True)
-    ),
+    "no effects, failed": (without("effects"), NOW, [STARTED, FAILED], ("in_flight", False)),
+    "no effects, silent": (without("effects"), NOW, [STARTED], ("in_flight", False)),
     "asked for, unread": (unread("deliveries"), NOW, [Code.EFFECT], ("performed_once", False)),
     "asked for by none": (WHOLE, NOW, [Code.EFFECT], ("contradiction", True)),
     "suppressed alone": (WHOLE, NOW, [Code.SUPPRESSED], ("in_flight", True)),
-    "suppressed, its execution long ago": (LONG, NOW, [Code.SUPPRESSED], ("in_flight", False)),
-    "suppressed, perhaps a first attempt's": (
-        replace(LONG, first_attempts=True), NOW, [Code.SUPPRESSED], ("in_flight", True)
-    ),
     "refused": (WHOLE, NOW, [REFUSED["too_large"]], ("refused", True)),
 }  # fmt: skip
 """What there was of the records, up to when, a message's codes, and what is right of it."""
@@ -100,29 +86,4 @@ def test_what_was_not_seen_is_not_guessed(spark: SparkSession) -> None:
         found += with_verdicts(messages, coverage, horizon).collect()
     assert {row["message_id"]: (row["verdict"], row["judged"]) for row in found} == {
         key: right for key, (*_, right) in CASES.items()
-    }
-
-
-def test_days_without_any_file_are_no_streams_gap(spark: SparkSession) -> None:
-    """The summary names them: no message is in doubt for a quiet Sunday among its days."""
-    saturday, monday, wednesday = (DAY + timedelta(days=days) for days in (0, 2, 4))
-    files = tuple(
-        File("", stream, day)
-        for stream in STREAMS
-        for day in (saturday, monday, wednesday)
-        if (stream, day) != ("effects", wednesday)
-    )
-    records = [
-        (name, midnight(day), int(code), 1)
-        for name, begun, ended in (("well", saturday, monday), ("unseen", monday, wednesday))
-        for day, code in ((begun, STARTED), (ended, DONE), (ended, Code.EFFECT))
-    ]
-    names = "message_id string, at bigint, code int, identity bigint"
-    numbers = per_message(spark.createDataFrame(records, names).coalesce(1), None)
-    coverage = Coverage.of(Listing(files, (), 0), {}, by_executions=False)
-    over = midnight(wednesday) + DAY_MS
-    rows = with_verdicts(numbers, coverage, Horizon(over, over, over)).collect()
-    assert {row["message_id"]: (row["verdict"], row["judged"]) for row in rows} == {
-        "well": ("performed_once", True),
-        "unseen": ("performed_once", False),
     }

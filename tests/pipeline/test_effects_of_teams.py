@@ -227,7 +227,7 @@ def test_a_time_is_missed_on_days_that_are_over_and_on_which_something_was_perfo
     cache.days = {day: Manifest({}, {}, counts, "v")}
     end = midnight(day) + over
     with pytest.raises(CannotAudit) if wrong else nullcontext():
-        _check_effects_have_times(cache, request, (day, day), Horizon(end, end, end))
+        _check_effects_have_times(cache, request, (day, day), Horizon(end, end))
 
 
 def test_effects_that_cannot_be_read_make_no_message_lost(

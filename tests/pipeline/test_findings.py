@@ -14,8 +14,8 @@ from actonce_pipeline.audit.results.summary import Findings
     [
         ({}, Status.CLEAN),
         ({"not_yet_judged": 1}, Status.CLEAN),
-        ({"trusted": ["Its word."]}, Status.ON_TRUST),
-        ({"trusted": ["Its word."], "unread": 1}, Status.NOT_WHOLE),
+        ({"unrepeatable": 1}, Status.ON_TRUST),
+        ({"unrepeatable": 1, "unread": 1}, Status.NOT_WHOLE),
         ({"unjudged": 1}, Status.NOT_WHOLE),
         ({"unseen": ["A day."]}, Status.NOT_WHOLE),
         ({"unseen": ["A day."], "late_alarms": ["2026-01-31"]}, Status.ALARMS),

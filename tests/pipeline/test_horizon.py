@@ -42,14 +42,14 @@ def test_a_day_is_over_an_hour_after_its_end(
     written: int, options: dict[str, Any], over: int
 ) -> None:
     request = requested("records", **options)
-    assert horizon_of(request, Listing(FILES, (), written), ms(999)).over == over
+    assert horizon_of(request, Listing(FILES, (), written)).over == over
 
 
-def test_of_files_that_are_older_than_their_records_the_clock_says_which_days_are_over() -> None:
-    counts = [DayCounts(seen_at=ms(20), newest_at=ms(21))]
+def test_files_that_are_older_than_their_records_leave_the_last_day_open() -> None:
+    counts = [DayCounts(seen_at=ms(20, NEXT), newest_at=ms(21, NEXT))]
     listing = Listing(FILES, (), modified=0)
-    found = horizon_of(requested("records"), listing, ms(30, NEXT), counts)
-    assert found == Horizon(ms(48), silence=ms(20), latest=ms(48))
+    found = horizon_of(requested("records"), listing, counts)
+    assert found == Horizon(ms(24), silence=ms(44))
 
 
 def test_effects_are_missed_on_days_that_are_over() -> None:
@@ -58,7 +58,7 @@ def test_effects_are_missed_on_days_that_are_over() -> None:
     listing = Listing(files, (), ms(0))
 
     def caveats(over: int) -> list[str]:
-        return [caveat for _, caveat in uncovered(listing, (DATE, DATE), Horizon(over, over, over))]
+        return [caveat for _, caveat in uncovered(listing, (DATE, DATE), Horizon(over, over))]
 
     assert caveats(0) == caveats(ms(24)) == []
     (said,) = caveats(ms(48))
@@ -69,7 +69,7 @@ def test_a_day_that_has_not_begun_is_not_looked_at() -> None:
     later = DATE + timedelta(days=4)
 
     def caveats(over: int) -> list[str]:
-        found = uncovered(Listing(FILES, (), ms(0)), (later, later), Horizon(over, over, over))
+        found = uncovered(Listing(FILES, (), ms(0)), (later, later), Horizon(over, over))
         return [caveat for _, caveat in found]
 
     assert caveats(ms(72)) == caveats(ms(96)) == []
@@ -84,4 +84,4 @@ def test_a_day_that_has_not_begun_is_not_looked_at() -> None:
 def test_beside_a_day_that_is_not_over_another_is_closed_a_day_later(
     over: int, days: list[date]
 ) -> None:
-    assert list(_over((DATE, NEXT), Horizon(over, over, over))) == days
+    assert list(_over((DATE, NEXT), Horizon(over, over))) == days

@@ -18,7 +18,6 @@ from tests.pipeline.streams_on_disk import (
     write,
 )
 
-BY_WORD = ("sent", "deliveries", "executions", "dead_letters")
 CAME = delivery("", at(1))
 RUNS = [CAME, execution("", at(1), "RUNNING")]
 DONE = [*RUNS, execution("", at(2), "SUCCEEDED", "performed")]
@@ -53,27 +52,18 @@ def test_where_there_is_one_row_for_a_message_a_second_effect_would_not_be_seen(
     assert (summary["exit_status"], summary["alarms_total"]) == (4, 0)
 
 
-def test_executions_are_believed_only_where_that_is_asked_for(
+def test_without_effects_nothing_is_called_done_twice_or_lost(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    def ended(*end: str) -> list[Record]:
-        return [*RUNS, execution("", at(2), *end)]
-
-    good: Planted = {
-        "done": ("performed_once", True, DONE),
-        "first attempt": ("performed_once", True, [delivery("", at(1), "performed")]),
-        "found": ("performed_once", True, ended("SUCCEEDED", "found")),
-        "resolved": ("resolved", True, ended("SUCCEEDED", "resolved")),
-        "running": ("in_flight", True, RUNS),
+    planted: Planted = {
+        "done": ("performed_once", False, DONE),
+        "first attempt": ("performed_once", False, [delivery("", at(1), "performed")]),
+        "failed": ("in_flight", False, [*RUNS, execution("", at(2), "FAILED")]),
+        "resolved": ("resolved", True, [*RUNS, execution("", at(2), "SUCCEEDED", "resolved")]),
         "waits": ("awaiting_decision", True, [*RUNS, dead_letter("", at(2))]),
     }
-    summary = audit_of(spark, tmp_path / "good", good, BY_WORD, by_executions=True)
-    assert summary["exit_status"] == 4
-    assert summary["cannot_judge"] == []
-    assert "their executions' own word" in summary["sentence"]
+    streams = ("sent", "deliveries", "executions", "dead_letters")
+    summary = audit_of(spark, tmp_path, planted, streams)
+    assert summary["exit_status"] == 3
+    assert "effects is missing" in summary["sentence"]
     assert summary["totals"]["effects"] is None
-
-    unasked = audited(spark, tmp_path / "good")
-    assert unasked["exit_status"] == 3
-    assert unasked["verdicts"]["lost"] == 0
-    assert "effects is missing" in unasked["sentence"]

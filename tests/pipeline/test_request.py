@@ -4,7 +4,6 @@ import errno
 import io
 import json
 import sys
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,9 @@ from tests.pipeline.streams_on_disk import DAY, performed, write
     ("options", "message"),
     [
         ({"day": "yesterday"}, "YYYY-MM-DD"),
-        ({"day": DAY, "since": DAY}, "--day"),
         ({"since": DAY}, "--until"),
         ({"since": "2026-02-01", "until": DAY}, "after"),
         ({"day": "0001-01-01"}, "no records"),
-        ({"reach": -1}, "--reach"),
-        ({"reach": 10**9}, "--reach"),
         ({"out": "\udcff"}, "UTF-8"),
     ],
 )
@@ -42,11 +38,13 @@ def test_days_out_of_reach_are_not_read(tmp_path: Path) -> None:
     root = write(tmp_path, [*performed("m"), *performed("next", 1, "2026-02-01")])
     listing = list_records(None, str(root))
     assert len(listing.days()) == 2
-    near, far = (requested(str(root), day="2026-02-02", reach=reach) for reach in (1, 2))
-    assert job._within_reach(near, listing).days() == {date(2026, 2, 1)}
-    assert job._within_reach(far, listing).days() == listing.days()
+    near, far, none = (
+        requested(str(root), day=day) for day in ("2026-05-11", "2026-05-12", "2026-05-13")
+    )
+    assert job._within_reach(near, listing).days() == listing.days()
+    assert job._within_reach(far, listing).days() == {date(2026, 2, 1)}
     with pytest.raises(CannotAudit, match=r"Nothing to audit in .* since 2026-02-02"):
-        job._within_reach(replace(near, reach=0), listing)
+        job._within_reach(none, listing)
 
 
 def test_without_java_it_says_so_in_one_sentence(

@@ -90,10 +90,10 @@ def judged_histories(spark: SparkSession, tmp_path_factory: pytest.TempPathFacto
     root = planted(tmp_path_factory.mktemp("records"), every)
     listing = list_records(spark, str(root))
     request = Request(str(root), as_of=NOW)
-    horizon = horizon_of(request, listing, 0)
+    horizon = horizon_of(request, listing)
     lines = records(spark, listing.files, Attributes.of_output(EFFECTS)).cache()
     rows = message_rows(lines, request, listing, horizon).collect()
-    coverage = Coverage.of(listing, {}, by_executions=False)
+    coverage = Coverage.of(listing, {})
     facts = facts_of(per_message(narrow(lines, None), None), coverage, horizon).select(
         "message_id",
         F.array(*(rule.condition for rule in rules())).alias("rules"),
@@ -219,7 +219,7 @@ def test_a_night_is_one_shuffle_of_what_the_aggregate_needs(
     day = date.fromisoformat(DAY)
     limited = Request(str(tmp_path), str(tmp_path / "audit"), (day, day))
     rows = records(spark, listing.files, Attributes.of_output(EFFECTS))
-    message_rows(rows, limited, listing, horizon_of(limited, listing, 0)).explain()
+    message_rows(rows, limited, listing, horizon_of(limited, listing)).explain()
     output = capsys.readouterr().out
     assert output.count("Exchange") == 1, output
     assert output.count("HashAggregate") == 2, output  # partial and final, both after it

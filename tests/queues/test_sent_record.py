@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actonce.queues.sending import Accepted, Line
+from actonce.queues.sending import Accepted, Fifo, Line
 from actonce.queues.sent_record import Resumable, SentRecord
 from actonce.terminal.errors import UsageError
 from actonce_core.message import MessageReader
@@ -23,7 +23,8 @@ AFTER_MIDNIGHT = datetime(2026, 2, 1, 0, 0, 0, 1_000, tzinfo=UTC)
 
 
 def accepted(number: int, body: str, at: datetime = AT) -> Accepted:
-    return Accepted(Line(number, body, len(body.encode())), f"sqs-{number}", at)
+    fifo = Fifo(MessageGroupId="none", MessageDeduplicationId=f"dedup-{number}")
+    return Accepted(Line(number, body, len(body.encode()), fifo), f"sqs-{number}", at)
 
 
 def resumed(folder: Path, content: bytes = b"\n" * 9, queue: str = "q") -> SentRecord:
@@ -67,6 +68,7 @@ def test_a_line_lies_in_the_folder_of_its_utc_day_and_runs_do_not_meet(tmp_path:
     [
         ("body:message_id", '{"message_id": 12}', "12"),
         ("sqs-message-id", "{}", "sqs-1"),
+        ("deduplication-id", "{}", "dedup-1"),
         ("attribute:id", "{}", None),  # what is sent has no attributes
         # It can never be started, so it is not parsed.
         ("body:message_id", '{"message_id": "big", "x": "' + "x" * 300_000 + '"}', None),

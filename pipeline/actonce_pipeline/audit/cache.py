@@ -7,7 +7,7 @@ Below the results' folder:
 
 Invariant: rows are judged only by a manifest of this version of the audit, while the files of
 records and of rows are those that it names. Each write has a folder of its own, so that whoever is
-killed, or works beside another, spoils nobody's rows.
+killed spoils no rows; two audits are kept apart (`storage.alone_in`).
 
 Records expire, and the cache stays: a day whose files have expired is judged by what was cached of
 it, by a later version, too, that gives rows the same form.
@@ -29,9 +29,8 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from actonce_pipeline.audit.reading.effects import Attributes
-from actonce_pipeline.audit.reading.events import SCHEMA, may_stand_for_id, records
+from actonce_pipeline.audit.reading.events import SCHEMA, records
 from actonce_pipeline.audit.reading.listing import File, Listing
-from actonce_pipeline.audit.reading.passed_over import RESULTS
 from actonce_pipeline.audit.reading.row import COLUMNS, KINDS
 from actonce_pipeline.audit.reading.storage import (
     ListedFile,
@@ -45,13 +44,10 @@ from actonce_pipeline.audit.results.tables import CACHE, parquet_writer
 from actonce_pipeline.audit.times import midnight
 from actonce_pipeline.errors import CannotAudit
 
-_NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "identity"})
+_NO_DICTIONARY: Final = frozenset({"at", "identity"})
 _EXPIRES: Final = timedelta(days=30)
 """Nothing expires sooner: the least that `RecordsRetentionDays` of records.yaml may be."""
 _TRIES: Final = 3
-_ABANDONED_MS: Final = 3 * 3_600_000
-"""Rows that no manifest names, and that are so much older than the newest file beside them, are
-nobody's at work: EMR ends an audit after two hours. So no clocks of two machines are compared."""
 _MANIFEST: Final = ".manifest"
 
 FORM: Final = hashlib.sha256(
@@ -71,10 +67,8 @@ class DayCounts:
         quarantined: lines that could not be read.
         of_others: items, or lines, of other writers where effects are kept.
         performed: say of the day that an execution, or a first attempt, performed.
-        first_attempts: say that a first attempt performed.
         seen_at: the latest time (ms) of a delivery or an execution; None: there is none.
         newest_at: the latest of all.
-        unknown_ids: are under a name that may stand for an id: `events.with_known_ids`.
         sources: whose the records are, of each of `KINDS` the first and the last in order.
     """
 
@@ -83,10 +77,8 @@ class DayCounts:
     effects: int = 0
     of_others: int = 0
     performed: int = 0
-    first_attempts: int = 0
     seen_at: int | None = None
     newest_at: int | None = None
-    unknown_ids: int = 0
     sources: Sequence[str] = field(default_factory=list)
 
 
@@ -281,17 +273,11 @@ class Cache:
         self._write(day, self.days[day])
 
     def _clean(self, below: Sequence[ListedFile], known: Mapping[date, Manifest]) -> None:
-        """Delete what an audit wrote and no manifest names, once nobody can be at work on it."""
+        """Delete what no manifest names: rows of before, or of an audit that was killed."""
         kept = {f"{day}{_MANIFEST}" for day in known}
         kept |= {part.rpartition("/")[0] for was in known.values() for part in was.rows}
-        oldest = max((file.modified for file in below), default=0) - _ABANDONED_MS
         for file in below:
-            is_kept = kept & {file.below, file.below.rpartition("/")[0]}
-            if (
-                file.modified < oldest
-                and not is_kept
-                and RESULTS.fullmatch(f"{CACHE}/{file.below}")
-            ):
+            if not kept & {file.below, file.below.rpartition("/")[0]}:
                 place(self.spark, self._folder).delete(file.below)
 
     def close(self, days: Iterable[date]) -> None:
@@ -349,12 +335,8 @@ def write_rows(rows: DataFrame, folder: str, day: date) -> DayCounts:
         "effects": F.count_if(code == Code.EFFECT),
         "of_others": F.count_if(code == Code.OF_ANOTHER),
         "performed": F.count_if(performed),
-        "first_attempts": F.count_if(
-            (code == Code.CLOSED_PERFORMED) & (F.col("stream") == "deliveries")
-        ),
         "seen_at": F.max(F.when(code.isin(*DELIVERED, *codes_of("executions")), at)),
         "newest_at": F.max(at),
-        "unknown_ids": F.count_if(may_stand_for_id()),
     }
     of_kinds = [F.when(source.startswith(f"{kind} "), source) for kind in KINDS]
     ends = {

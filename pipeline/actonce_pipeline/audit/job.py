@@ -1,10 +1,10 @@
 """The audit: from the records that each part wrote on its own, what happened to each message.
 
-    python -m actonce_pipeline.audit RECORDS [--day D | --from D --until D] [--out DIR]
+    python -m actonce_pipeline.audit RECORDS [--from D --until D] [--out DIR]
     spark-submit pipeline/actonce_pipeline/audit/__main__.py RECORDS ...
 
-A message belongs to the UTC day of its first record. The days asked for are judged by all records
-below RECORDS, so that a duplicate of an old message is not taken for a new one; see `--reach`.
+A message belongs to the UTC day of its first record. The days asked for are judged by the records
+of `REACH` before them, too, so that a duplicate of an old message is not taken for a new one.
 
 Exit status: see `Status`.
 """
@@ -12,7 +12,7 @@ Exit status: see `Status`.
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from operator import itemgetter
@@ -27,13 +27,7 @@ from actonce_pipeline.audit.cache import Cache, DayCounts
 from actonce_pipeline.audit.horizon import Horizon, horizon_of
 from actonce_pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from actonce_pipeline.audit.judging.verdicts import Coverage, per_message, with_verdicts
-from actonce_pipeline.audit.reading.events import (
-    has_unresolved_ids,
-    is_of,
-    narrow,
-    of_messages,
-    with_known_ids,
-)
+from actonce_pipeline.audit.reading.events import is_of, narrow, of_messages
 from actonce_pipeline.audit.reading.listing import Listing, list_records
 from actonce_pipeline.audit.reading.quarantine import Quarantine, quarantine
 from actonce_pipeline.audit.reading.row import KINDS
@@ -61,6 +55,8 @@ from actonce_pipeline.spark.session import spark_session
 
 VERSION = 2
 """Of summary.json's form."""
+REACH: Final = timedelta(days=100)
+"""Step Functions remembers the name of an execution for 90 days after its end."""
 INTERNAL: Final = ("touched", "unrepeatable")
 """Columns of the judgement that `messages/` does not hold."""
 _MOST_TOLD: Final = 200
@@ -77,7 +73,6 @@ def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
     """
     request = replace(request, out=_absolute(request.out))
     try:
-        began = now_ms()
         listing = _within_reach(request, list_records(spark, request.records, request.out))
         span = request.days or (min(listing.days()), max(listing.days()))
         refuse_others(spark, request.out)
@@ -90,7 +85,7 @@ def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
                 )
                 _check_one_stack(cache, span)
                 counts = [manifest.counts for manifest in cache.days.values()]
-                horizon = horizon_of(request, listing, began, counts)
+                horizon = horizon_of(request, listing, counts)
                 _check_effects_have_times(cache, request, span, horizon)
                 result = _Audit(
                     spark, request, listing, span, cache, horizon, last_alarms
@@ -194,9 +189,9 @@ def _write_summary(spark: SparkSession, request: Request, summary: dict[str, Any
 
 
 def _within_reach(request: Request, listing: Listing) -> Listing:
-    if request.days is None or request.reach is None:
+    if request.days is None:
         return listing
-    oldest = request.days[0] - timedelta(days=request.reach)
+    oldest = request.days[0] - REACH
     files = tuple(file for file in listing.files if file.day >= oldest)
     if not files:
         raise CannotAudit(f"Nothing to audit in {request.records} since {oldest}.")
@@ -209,18 +204,13 @@ def message_rows(
     listing: Listing,
     horizon: Horizon,
     unread: Mapping[str, frozenset[date]] | None = None,
-    *,
-    first_attempts: bool = False,
 ) -> DataFrame:
     """The whole judgement as one plan with one shuffle: records in, a row per message id out.
 
     Args:
         unread: the days of each stream on which something could not be read.
-        first_attempts: see `Coverage`.
     """
-    coverage = Coverage.of(
-        listing, unread or {}, first_attempts=first_attempts, by_executions=request.by_executions
-    )
+    coverage = Coverage.of(listing, unread or {})
     numbers = per_message(narrow(rows, request.days), request.days)
     return with_verdicts(numbers, coverage, horizon)
 
@@ -233,7 +223,6 @@ class _Audit:
         span: the days that are judged.
         last_notified: the `alarms_key` of the last summary.
         bad: what could not be read.
-        has_names: records are to be put under the ids that they stand for; None: not known yet.
     """
 
     spark: SparkSession
@@ -244,7 +233,6 @@ class _Audit:
     horizon: Horizon
     last_notified: Any = None
     bad: Quarantine = field(default_factory=Quarantine)
-    has_names: bool | None = None
 
     def summary(self) -> dict[str, Any]:
         """Judge, then the results and their summary."""
@@ -259,20 +247,12 @@ class _Audit:
         self.bad = quarantine(self.spark, self.listing, lines, since, folder)
         return self._results(*self._judge())
 
-    def _rows(self, days: Iterable[date] | None = None) -> DataFrame:
-        """The rows of cached days, or of all."""
-        rows = self.cache.rows(days)
-        if self.has_names is None:
-            may_have = any(one.counts.unknown_ids for one in self.cache.days.values())
-            self.has_names = may_have and has_unresolved_ids(rows)
-        return with_known_ids(rows) if self.has_names else rows
-
     def _rows_to_judge(self) -> DataFrame:
         """The rows of the messages that are judged, and of those that these days touch.
 
         Touched is a message with a record of these days, or in their folders.
         """
-        rows, (since, until) = self._rows(), self.span
+        rows, (since, until) = self.cache.rows(), self.span
         inside = sum(
             one.counts.rows for day, one in self.cache.days.items() if since <= day <= until
         )
@@ -280,9 +260,8 @@ class _Audit:
             return rows
         # No record lies in a folder of before it happened, but for an hour by which clocks differ.
         recent = [day for day in self.cache.days if day >= since - timedelta(days=1)]
-        touching = rows if self.has_names else self._rows(recent)
         in_folders = F.col("folder").between(since.isoformat(), until.isoformat())
-        return of_messages(rows, touching.where(is_of(self.span) | in_folders))
+        return of_messages(rows, self.cache.rows(recent).where(is_of(self.span) | in_folders))
 
     def _judge(self) -> tuple[DataFrame, dict[str, Any]]:
         """The messages as they were written, and what was observed of all on the way."""
@@ -292,7 +271,6 @@ class _Audit:
             self.listing,
             self.horizon,
             self.bad.days,
-            first_attempts=any(one.counts.first_attempts for one in self.cache.days.values()),
         )
         whole = self.request.days is None
         in_range = F.lit(True) if whole else F.col("day").between(*self.span)
@@ -324,9 +302,7 @@ class _Audit:
         listing, span, over = self.listing, self.span, self.horizon.over
         counted = messages.groupBy("day").agg(*summary.numbers(over)).collect()
         days = sorted((row.asDict() for row in counted), key=itemgetter("day"))
-        uncovered = summary.uncovered(
-            listing, span, self.horizon, by_word=self.request.by_executions
-        )
+        uncovered = summary.uncovered(listing, span, self.horizon)
         found = self._findings(days, observed, [reason for _, reason in uncovered])
         shown_days = summary.of_days(days, listing, uncovered + summary.unrecorded(listing, span))
         cannot_judge = [reason for day in shown_days for reason in day["cannot_judge"]]
@@ -374,17 +350,10 @@ class _Audit:
     ) -> Findings:
         """What was found; `unseen` are sentences that say what no witness has told."""
         late = sorted(observed["late_unjudged"].split())
-        unseen += [f"{day['day']}: sent is there in part only." for day in days if day["unsent"]]
         unseen += [f"{day}: messages that have late records could not be judged." for day in late]
         if self.cache.changed and not self.request.from_raw:
             unseen.insert(0, summary.changed_files(self.cache.changed))
         verdicts = {name: sum(day[name] for day in days) for name in VERDICTS}
-        trusted = summary.on_trust(
-            self.listing,
-            self.span,
-            observed["unrepeatable"],
-            by_word=self.request.by_executions,
-        )
         return Findings(
             verdicts,
             unjudged=sum(day["unjudged"] for day in days),
@@ -392,12 +361,12 @@ class _Audit:
             unread=self.bad.lines,
             late_alarms=sorted(observed["late_alarms"].split()),
             unseen=unseen,
-            trusted=trusted,
+            unrepeatable=observed["unrepeatable"],
         )
 
     def _alarms(self, messages: DataFrame) -> list[dict[str, Any]]:
         # They began in the days that are judged, so none of their records is of before.
-        rows = self._rows().where(F.col("at") >= midnight(self.span[0]))
+        rows = self.cache.rows().where(F.col("at") >= midnight(self.span[0]))
         return summary.alarms(messages, rows)
 
 

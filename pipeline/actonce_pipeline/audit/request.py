@@ -4,13 +4,11 @@ import argparse
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import IntEnum
-from typing import Final, Self
+from typing import Self
 
 from actonce_pipeline.audit.reading.effects import Attributes
 from actonce_pipeline.audit.times import Interval
 from actonce_pipeline.errors import CannotAudit
-
-_MOST_DAYS: Final = 36_500
 
 
 class Status(IntEnum):
@@ -20,7 +18,7 @@ class Status(IntEnum):
     ALARMS = 1  # one was acted on twice or lost, is in contradiction or in conflict
     NOT_AUDITED = 2  # wrong use, nothing to audit, or it did not come to its end
     NOT_WHOLE = 3  # no alarm, but not everything could be read or judged
-    ON_TRUST = 4  # neither, but somebody's word stands for effects, or for that there is no second
+    ON_TRUST = 4  # neither, but of some messages a second effect would not be seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +30,7 @@ class Request:
         days: to judge; None: all that there are.
         as_of: the moment by which days are over and silence counts; None: when files were written.
         present_only: nothing is called missing: the executions that run could not be listed.
-        reach: how many days before the first day records are read from; None: all.
         run: names this audit in its summary.
-        by_executions: where no stream tells the effects, the executions' word is taken.
         effects: the attributes of effects that a team keeps; None: nobody says.
         from_raw: believe nothing that was cached, and take the files for the right ones.
 
@@ -47,9 +43,7 @@ class Request:
     days: Interval | None = None
     as_of: datetime | None = None
     present_only: bool = False
-    reach: int | None = None
     run: str = ""
-    by_executions: bool = False
     effects: Attributes | None = None
     from_raw: bool = False
 
@@ -64,17 +58,14 @@ class Request:
         for one in self.days or ():
             if not 2000 <= one.year < 2100:
                 raise CannotAudit(f"Of {one} no records are kept.")
-        if self.reach is not None and not 0 <= self.reach <= _MOST_DAYS:
-            raise CannotAudit(f"--reach {self.reach} is no number of days.")
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Self:
         """What a command line asks for; see `parser`."""
         given = dict(vars(options))
-        day, since, until = (given.pop(name) for name in ("day", "since", "until"))
-        if (day and (since or until)) or bool(since) != bool(until):
-            raise CannotAudit("Name one --day, or both --from and --until.")
-        since, until = day or since, day or until
+        since, until = (given.pop(name) for name in ("since", "until"))
+        if bool(since) != bool(until):
+            raise CannotAudit("Name both --from and --until.")
         return cls(**given, days=(since, until) if since else None)
 
 
@@ -109,13 +100,11 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m actonce_pipeline.audit", description="Say what happened to each message."
     )
     made.add_argument("records", metavar="RECORDS", help="the root of the streams")
-    made.add_argument("--day", metavar="D", type=_day, help="judge one UTC day, YYYY-MM-DD")
-    made.add_argument("--from", metavar="D", type=_day, dest="since", help="first day to judge")
+    made.add_argument("--from", metavar="D", type=_day, dest="since", help="first UTC day to judge")
     made.add_argument("--until", metavar="D", type=_day, help="last day to judge")
     made.add_argument("--out", metavar="DIR", default="", help="for the results (RECORDS/audit)")
     made.add_argument("--run", metavar="NAME", default="", help="name this audit in its summary")
     made.add_argument("--present-only", action="store_true", help="call nothing missing")
-    made.add_argument("--reach", metavar="DAYS", type=int, help="read so many days before, too")
     made.add_argument(
         "--effects", metavar="KEY,TIME", type=attributes,
         help="of effects that a team keeps, the attributes of the message's id and of the time",

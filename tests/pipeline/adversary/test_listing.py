@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from actonce_pipeline.audit.reading.listing import Listing, _problem, list_records
+from actonce_pipeline.audit.reading.listing import (
+    Listing,
+    _problem,
+    _results_below,
+    list_records,
+)
 from actonce_pipeline.audit.reading.storage import ListedFile
 from actonce_pipeline.errors import CannotAudit
 from tests.pipeline.streams_on_disk import DAY, performed, write
@@ -30,7 +35,7 @@ def test_nothing_below_the_root_is_passed_over(tmp_path: Path) -> None:
     root = write(tmp_path / "records", performed("m"))
     read = len(listed(root).files)
     day = f"effects/dt={DAY}"
-    found = {"round": "unreadable_folder", "pipe": "unreadable_file"}
+    found = {"round": "linked_folder", "pipe": "unreadable_file"}
     (root / day / "round").symlink_to(root)
     os.mkfifo(root / day / "pipe")
     for name, text, reason in (
@@ -71,42 +76,50 @@ def test_the_roots_own_path_says_nothing(tmp_path: Path, above: str) -> None:
 def test_results_of_this_audit_are_no_records_and_those_of_others_are_named(tmp_path: Path) -> None:
     root = write(tmp_path, performed("m"))
     modified = listed(root).modified
-    written = {
-        f"messages/day={DAY}/part-00000-1.snappy.parquet",
-        f"messages/day={DAY}/.part-00000-1.snappy.parquet.crc",
-        f"cache/rows/{'0a' * 16}/part-00000-1.snappy.parquet",
-        f"cache/rows/{'0a' * 16}/_SUCCESS",
-        f"cache/{DAY}.manifest",
-        "quarantine/part-00000-1.json",
-        "summary.json",
-        "report.html",
-        "messages/.spark-staging-1/_temporary/0/x",  # by an audit that was killed
-        f"cache/.{DAY}.manifest.{'0a' * 16}",
-    }
     for audit in ("audit", "another"):
-        for name in written:
+        for name in (
+            f"messages/day={DAY}/part-0.parquet",
+            "cache/rows/_temporary/x",
+            "summary.json",
+        ):
             (root / audit / name).parent.mkdir(parents=True, exist_ok=True)
             (root / audit / name).write_text("x")
     later = modified / 1000 + 1000
     for file in root.rglob("audit/**/*"):
         os.utime(file, (later, later))
     listing = listed(root)
-    assert {one.path.partition("/another/")[2] for one in listing.unread} == written
+    assert len(listing.unread) == 3
+    assert all("/another/" in one.path for one in listing.unread)
     assert listing.modified == modified  # and they do not make records look newer
+
+
+@pytest.mark.parametrize("out", ["", "effects", f"sent/dt={DAY}", "audit/../deliveries/x"])
+def test_results_do_not_go_where_records_lie(tmp_path: Path, out: str) -> None:
+    root = write(tmp_path, performed("m"))
+    with pytest.raises(CannotAudit, match=r"is for records: .*--out"):
+        listed(root, root / out)
+    for whole in (f"s3://bucket/{out}", f"s3://bucket/{out}/"):
+        if ".." not in out:
+            with pytest.raises(CannotAudit, match="is for records"):
+                _results_below("s3://bucket", whole)
+    assert _results_below("s3://bucket/", "s3://bucket/audit") == "audit/"
+    assert _results_below("s3://bucket/", "s3://another/audit") is None
 
 
 def test_an_unread_file_says_whose_it_may_be(tmp_path: Path) -> None:
     root = write(tmp_path, performed("m"))
-    (root / "errors" / "effects").mkdir(parents=True)
-    (root / "errors" / "effects" / "2026-01-30-1").write_text("x")
-    (root / "lost").write_text("x")
-    (root / "effects" / f"dt={DAY}" / "sent" / f"dt={DAY}").mkdir(parents=True)
-    (root / "effects" / f"dt={DAY}" / "sent" / f"dt={DAY}" / "of-two").write_text("x")
+    for name in (
+        "errors/effects/processing-failed/dt=2026-01-30/1", "lost", f"effects/dt={DAY}/_hidden",
+        f"effects/dt={DAY}/sent/dt={DAY}/of-two",
+    ):  # fmt: skip
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x")
     unread = {Path(one.path).name: (one.stream, str(one.day)) for one in listed(root).unread}
     assert unread == {
-        "2026-01-30-1": ("effects", "2026-01-30"),
+        "1": ("effects", "2026-01-30"),
         "lost": (None, "None"),
-        "of-two": (None, DAY),
+        "_hidden": ("effects", DAY),
+        "of-two": (None, "None"),
     }
 
 

@@ -102,10 +102,17 @@ def test_each_file_is_read_or_named(
     assert found_in(tmp_path) == found
 
 
-def test_a_link_is_followed_or_named(tmp_path: Path) -> None:
+def test_a_link_is_followed_to_a_file_and_named_to_a_folder(tmp_path: Path) -> None:
+    root = tmp_path / "records"
     put(tmp_path / "away", "effects", "hidden.jsonl", BYTES)
-    put(tmp_path / "records", "deliveries", "none.jsonl")
-    (tmp_path / "records" / "effects").symlink_to(tmp_path / "away" / "effects")
-    assert found_in(tmp_path / "records") == READ
-    (tmp_path / "records" / "effects" / f"dt={DAY}" / "gone").symlink_to(tmp_path / "nowhere")
-    assert found_in(tmp_path / "records") == BOTH
+    put(root, "deliveries", "none.jsonl")
+    day = root / "effects" / f"dt={DAY}"
+    day.mkdir(parents=True)
+    (day / "here.jsonl").symlink_to(tmp_path / "away" / "effects" / f"dt={DAY}" / "hidden.jsonl")
+    assert found_in(root) == READ
+    (day / "gone").symlink_to(tmp_path / "nowhere")
+    assert found_in(root) == BOTH
+    for name in ("gone", "here.jsonl"):
+        (day / name).unlink()
+    (day / "all").symlink_to(tmp_path / "away" / "effects" / f"dt={DAY}")
+    assert found_in(root) == UNREAD

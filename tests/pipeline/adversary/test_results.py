@@ -1,6 +1,7 @@
 """What an audit replaces, what it leaves behind when it does not end, and what it bears."""
 
 import errno
+from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -35,37 +36,27 @@ def test_hadoop_lists_what_a_folder_here_holds(spark: SparkSession, tmp_path: Pa
         storage._Hadoop(spark, f"file://{root}/nowhere").files()
 
 
-def _mine(out: Path, name: str) -> None:
-    if name == "link":
-        (out / "messages").symlink_to(out)
-        return
-    (out / name).parent.mkdir(parents=True, exist_ok=True)
-    (out / name).write_text("mine")
-
-
-ALONE = ("messages/day=1/part-1.parquet", "quarantine/part-1.json", "summary.json", "report.html")
-AMONG_RESULTS = ("messages/mine.txt", "quarantine/part-1.txt", "cache/app.manifest", "link")
-
-
 @pytest.mark.parametrize(
-    ("of_audit", "name"),
+    ("there", "text", "is_own"),
     [
-        *(("", name) for name in (*AMONG_RESULTS, *ALONE)),
-        *((of_audit, name) for of_audit in ("summary.json", "cache/2026-01-31.manifest")
-          for name in AMONG_RESULTS),
+        (None, "", True),
+        ("mine.txt", "", True),  # as a folder's mark in S3, which is empty
+        ("mine.txt", "mine", False),
+        ("messages/day=1/part-1.parquet", "mine", False),
+        ("summary.json", '{"of": "mine"}', False),
+        ("summary.json", '{"exit_status": 0}', True),
+        ("cache/2026-01-31.manifest", "{}", True),
+        ("2026-01-31.manifest", "{}", False),
     ],
-)  # fmt: skip
-def test_what_no_audit_wrote_is_never_replaced(tmp_path: Path, of_audit: str, name: str) -> None:
+)
+def test_what_no_audit_wrote_is_never_replaced(
+    tmp_path: Path, there: str | None, text: str, is_own: bool
+) -> None:
     """Nothing has been read or written by then."""
-    if of_audit:
-        (tmp_path / "cache").mkdir()
-        (tmp_path / of_audit).write_text('{"exit_status": 0}')
-        (tmp_path / "quarantine").mkdir()
-        (tmp_path / "quarantine" / "part-1.json").write_text("{}")
-        (tmp_path / "quarantine" / "folder_$folder$").touch()  # as S3 may have one
-        refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
-    _mine(tmp_path, name)
-    with pytest.raises(CannotAudit, match=r"no audit has written .* with --out"):
+    if there:
+        (tmp_path / there).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / there).write_text(text)
+    with nullcontext() if is_own else pytest.raises(CannotAudit, match=r"empty folder with --out"):
         refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
 
 

@@ -42,8 +42,6 @@ from actonce_pipeline.audit.times import Interval, absent, intervals
 
 GRACE_MS: Final = 900_000
 """How long a message without an end is in flight, not lost."""
-NAMES_LIVE_DAYS: Final = 90
-"""Step Functions remembers the name of an execution so long after its end."""
 _CODE_BITS: Final = max(codes_of(*STREAMS)).bit_length()  # a code fits below its record's time
 _NONE: Final = -1  # in place of a code: there is no record
 _DONE: Final = (Code.CLOSED_PERFORMED, Code.CLOSED_FOUND)
@@ -58,52 +56,28 @@ class Coverage:
 
     Attributes:
         missing: days in between on which a stream has no file.
-        apart: those of them on which another stream has one.
         unread: days of a stream on which something could not be read.
-        began: the first day of each stream.
-        by_executions: where no stream tells the effects, an execution's word is taken for one.
-        first_attempts: there were some, and the starter knows for ever what they performed.
     """
 
     since: date
     until: date
     missing: Mapping[str, Sequence[Interval]]
-    apart: Mapping[str, Sequence[Interval]]
     unread: Mapping[str, Sequence[Interval]]
-    began: Mapping[str, date]
-    by_executions: bool
-    first_attempts: bool = False
 
     @classmethod
-    def of(
-        cls,
-        listing: Listing,
-        unread: Mapping[str, frozenset[date]],
-        *,
-        by_executions: bool,
-        first_attempts: bool = False,
-    ) -> Self:
+    def of(cls, listing: Listing, unread: Mapping[str, frozenset[date]]) -> Self:
         """From the files, and the days of each stream on which something could not be read."""
-        days = listing.days()
-        since, until = min(days), max(days)
-        of_stream = {name: listing.days_of(name) for name in STREAMS}
+        since, until = min(listing.days()), max(listing.days())
         return cls(
             since,
             until,
-            {name: _few(absent(have, since, until)) for name, have in of_stream.items()},
-            {name: _few(intervals(days - have)) for name, have in of_stream.items()},
+            {name: _few(absent(listing.days_of(name), since, until)) for name in STREAMS},
             {name: _few(intervals(unread.get(name, ()))) for name in STREAMS},
-            {name: min(have) for name, have in of_stream.items() if have},
-            by_executions,
-            first_attempts,
         )
 
     def has(self, stream: str) -> Column:
-        """Whether the stream was there from the first to the last day of a message.
-
-        Days without any file do not count: the summary names them.
-        """
-        return ~_meets(self.apart[stream], col("last_day"))
+        """Whether the stream was there from the first to the last day of a message."""
+        return ~_meets(self.missing[stream], col("last_day"))
 
     def saw(self, last: str, *streams: str) -> Column:
         """Whether whatever streams have up to a last day was seen; late lines included."""
@@ -199,18 +173,8 @@ def with_verdicts(messages: DataFrame, coverage: Coverage, horizon: Horizon) -> 
         _time("delivered_last").alias("last_delivery_at"),
         _time("effect_at").alias("effect_at"),
         *("touched", "failed"),
-        (_unsent(coverage) & col("settled")).alias("unsent"),
         ((col("effect_records") > 0) & col("effect_low").isNull()).alias("unrepeatable"),
     )
-
-
-def _unsent(coverage: Coverage) -> Column:
-    """Whether `sent` lacks a message that was started while it was there."""
-    if "sent" not in coverage.began:
-        return F.lit(False)
-    earlier = F.timestamp_millis(col("first_at") - GRACE_MS).cast("date")
-    came = (col("started") > 0) & (col("sent") == 0)
-    return came & coverage.has("sent") & (earlier >= coverage.began["sent"])
 
 
 class Rule(NamedTuple):
@@ -227,8 +191,8 @@ def rules() -> list[Rule]:
     Where none does, it is in flight.
     """
     one, unasked, saw_who_asks = col("effects") == 1, col("unasked"), col("saw_who_asks")
-    settled, by_word = col("settled"), col("by_word")
-    done_by_word = col("said_done") & ~col("has_effects") & settled
+    settled = col("settled")
+    done_unseen = col("said_done") & ~col("has_effects") & settled
     found = [
         ("performed_again", col("effects") > 1,
          "it has two different effects; an effect that was exported twice is one"),
@@ -238,7 +202,7 @@ def rules() -> list[Rule]:
          "it has an effect, and an operator rejected it"),
         ("contradiction", one & col("resolved_before"),
          "it has an effect that came after an operator resolved it"),
-        ("contradiction", (one | by_word) & col("performed_twice"),
+        ("contradiction", one & col("performed_twice"),
          "its executions say twice that they performed it"),
         ("contradiction", one & unasked & saw_who_asks & settled,
          "it has an effect, and nothing ever asked for it"),
@@ -248,8 +212,8 @@ def rules() -> list[Rule]:
          "it has an effect, and what asked for it may still be told"),
         ("awaiting_decision", col("waits"),
          "its dead letter is posted and not answered"),
-        ("performed_once", one | by_word | done_by_word,
-         "it has one effect, or its execution says so where no stream tells the effects"),
+        ("performed_once", one | done_unseen,
+         "it has one effect, or (not judged) its execution says so and no stream has effects"),
         ("rejected", col("was_rejected"),
          "an operator decided that it is not to happen"),
         ("resolved", col("was_resolved"),
@@ -267,8 +231,7 @@ def doubts() -> dict[str, Column]:
     acted = (col("closed") | col("accepted") | one) & (col("effects") < 2)
     return {
         "it ended nowhere, but not every witness was there": col("gone") & ~col("witnessed"),
-        "its effects would not be seen": (~col("tells_effects") & acted & ~decided & ~col("waits")),
-        "its execution may have ended before the records began": col("earlier"),
+        "its effects would not be seen": (~col("has_effects") & acted & ~decided & ~col("waits")),
         "what asked for its effect may not have been read": (
             one & col("unasked") & ~col("saw_who_asks")
         ),
@@ -284,7 +247,6 @@ def facts_of(messages: DataFrame, coverage: Coverage, horizon: Horizon) -> DataF
     return (
         messages.withColumns(_counts())
         .withColumns(_ends(horizon) | {"has_effects": coverage.has("effects")})
-        .withColumns(_words(coverage))
         .withColumns(_absences(coverage, horizon))
     )
 
@@ -323,12 +285,13 @@ def _ends(horizon: Horizon) -> dict[str, Column]:
     given_up = (col("failed") > 0) & _silent(horizon.silence) & settled
     only_refused = ((col("refused") > 0) | given_up) & ~col("accepted") & (execution == _NONE)
     no_request = col("deliveries") + col("failed") + col("sent") == 0
-    seen_until = F.greatest(last_at, F.least(last_at + GRACE_MS, F.lit(horizon.latest - 1)))
+    seen_until = F.greatest(last_at, F.least(last_at + GRACE_MS, F.lit(horizon.silence - 1)))
     return {
         "settled": settled,
         "said_done": execution.isin(*_DONE),
         # So is what has ended in a state that nobody thought of here.
         "said_failed": ~execution.isin(_NONE, Code.RUNNING, *_DONE, *_DECIDED),
+        "closed": ~execution.isin(_NONE, Code.RUNNING, *_DECIDED),
         "waits": (dead_letter == Code.POSTED) & execution.isin(_NONE, Code.RUNNING),
         "was_rejected": (execution == Code.CLOSED_REJECTED) | (dead_letter == Code.DECIDED_REJECT),
         "was_resolved": resolved | letter_resolved,
@@ -341,42 +304,22 @@ def _ends(horizon: Horizon) -> dict[str, Column]:
     }
 
 
-def _words(coverage: Coverage) -> dict[str, Column]:
-    """What the executions say of it, and whether their word is taken."""
-    return {
-        "closed": col("said_done") | col("said_failed"),
-        "by_word": col("said_done") & ~col("has_effects") & F.lit(coverage.by_executions),
-        # An execution that ended without a word is gone then, and nobody saw it.
-        "tells_effects": col("has_effects") | F.lit(coverage.by_executions),
-    }
-
-
 def _absences(coverage: Coverage, horizon: Horizon) -> dict[str, Column]:
     """What is missing, and whether whoever would have told of it was there."""
     closed, last_at, started, suppressed = map(col, ("closed", "last_at", "started", "suppressed"))
     no_execution = col("execution") == _NONE
-    ends = ("waits", "was_rejected", "was_resolved", "only_refused", "by_word")
+    ends = ("waits", "was_rejected", "was_resolved", "only_refused")
     ended = reduce(or_, map(col, ends), col("effects") > 0)
     # An execution's end tells by itself; without one, silence.
     was_requested = (started > 0) | ((col("sent") > 0) & (suppressed == 0))
-    silent = no_execution & _silent(horizon.latest) & was_requested
-    saw_effects = coverage.saw("seen_until", "effects")
-    if coverage.by_executions:
-        saw_effects |= ~col("has_effects") & ~closed
-    is_silence_certain = _silent(horizon.silence) & coverage.saw("seen_until", "deliveries")
+    silent = no_execution & _silent(horizon.silence) & was_requested
     is_end_certain = last_at < horizon.over - _CLOCKS_DIFFER_MS
-    vouched = F.when(closed, is_end_certain).otherwise(is_silence_certain)
+    vouched = F.when(closed, is_end_certain).otherwise(coverage.saw("seen_until", "deliveries"))
     # Nobody's message: no producer's, and none that SQS delivered.
     by_hand = col("said_failed") & col("no_request")
-    # An execution of before the records began, but of no more than its name lives; what a first
-    # attempt performed is suppressed for ever.
-    began = F.lit(coverage.began.get("executions", coverage.until))
-    is_remembered = F.datediff("first_day", began) > NAMES_LIVE_DAYS
-    is_remembered &= F.lit(not coverage.first_attempts)
     return {
         "gone": ~ended & col("settled") & (closed | silent),
-        "witnessed": saw_effects & coverage.saw("seen_until", "executions") & vouched & ~by_hand,
-        "earlier": ~ended & no_execution & (suppressed > 0) & (started == 0) & is_remembered,
+        "witnessed": coverage.saw("seen_until", "effects", "executions") & vouched & ~by_hand,
         "saw_who_asks": coverage.saw("last_day", "deliveries", "executions"),
     }
 

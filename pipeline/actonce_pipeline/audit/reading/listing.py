@@ -22,6 +22,8 @@ PLACE: Final = r"(?s)^.*/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/"
 """In the path of a file that is read: its stream and its day. The last such place: the root's own
 path may hold another, and below its day's folder no file that is read has one."""
 _PLACE_BELOW: Final = re.compile(r"([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/(?!(?:.*/)?dt=)", re.DOTALL)
+_ERRORS: Final = re.compile(r"errors/([a-z_]+)/[^/]+/dt=(\d{4}-\d\d-\d\d)/")
+"""Where Firehose puts what it could not process, by templates/records.yaml."""
 _EXPORT: Final = re.compile(r"(.*/AWSDynamoDB/)(?:data/|([^/]+/))", re.DOTALL)
 """A file of an export. The data of incremental exports lie together, beside the exports' folders,
 and are read when one of these has ended: what another one adds is told of the same day."""
@@ -58,7 +60,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class UnreadFile:
-    """What is not read, and why; whose it may be, and of which day, as far as its path tells."""
+    """What is not read, and why; None: it may be of any stream, or of any day."""
 
     path: str
     reason: str
@@ -108,7 +110,7 @@ class Listing:
 def list_records(spark: "SparkSession | None", root: str, out: str = "") -> Listing:
     """List the records below `root`, a folder or a URI that Spark knows.
 
-    A link is followed. What this process may not read, what no path can name and what lies in no
+    What this process may not read, a link to a folder, what no path can name and what lies in no
     stream's day is listed as unread; only what `passed_over` names is neither.
 
     Raises:
@@ -122,9 +124,9 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
     unread: list[UnreadFile] = []
     modified = 0
     for one in found:
-        placed = _PLACE_BELOW.match(one.below)
-        day = _day(placed[2]) if placed else None
-        stream = placed[1] if placed and placed[1] in STREAMS and day else None
+        placed = _PLACE_BELOW.match(one.below) or _ERRORS.match(one.below)
+        day = _day(placed[2]) if placed and placed[1] in STREAMS else None
+        stream = placed[1] if placed and day else None
         problem = one.problem or _problem(one, stream)
         export = _EXPORT.match(one.below) if stream == "effects" else None
         if export and export[1] + (export[2] or "") not in ended:
@@ -136,8 +138,7 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
             modified = max(modified, one.modified)
         else:
             reason = problem or "misplaced_file"
-            whose = stream or _some_stream(one.below)
-            unread.append(UnreadFile(one.path, reason, whose, day or _some_day(one.below)))
+            unread.append(UnreadFile(one.path, reason, stream, day))
     if not files:
         first = f" Not read: {readable(unread[0].path)} ({unread[0].reason})." if unread else ""
         raise CannotAudit(
@@ -149,7 +150,7 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
 
 def _problem(one: ListedFile, stream: str | None) -> str | None:
     """Why this is not read."""
-    if stream is None:
+    if stream is None or _ERRORS.match(one.below):
         return "misplaced_file"
     if is_parquet(one.below) and stream != "effects":
         return "unknown_format"
@@ -169,14 +170,21 @@ def is_parquet(path: str) -> bool:
 
 
 def _results_below(root: str, out: str) -> str | None:
-    """The results' folder from the root on; None: it is not below."""
+    """The results' folder from the root on; None: it is not below.
+
+    Raises:
+        CannotAudit: records may lie there.
+    """
     if is_uri(root) or is_uri(out):
-        below, top = out.rstrip("/") + "/", root.rstrip("/") + "/"
-        return below.removeprefix(top) if below.startswith(top) else None
-    below = os.path.relpath(os.path.realpath(out or "."), os.path.realpath(root))
-    if below.startswith("..") or not out:
-        return None
-    return "" if below == "." else below + "/"
+        top, whole = root.rstrip("/") + "/", out.rstrip("/") + "/"
+    else:
+        top, whole = (f"{os.path.realpath(one or '.')}/" for one in (root, out))
+    below = whole.removeprefix(top) if out and whole.startswith(top) else None
+    if below is not None and below.split("/")[0] in ("", *STREAMS):
+        raise CannotAudit(
+            f"{out} is for records: name a folder of its own for the results (--out)."
+        )
+    return below
 
 
 def _day(text: str) -> date | None:
@@ -186,18 +194,3 @@ def _day(text: str) -> date | None:
     except ValueError:
         return None
     return day if _EARLIEST <= day <= _LATEST else None
-
-
-def _some_stream(below: str) -> str | None:
-    """The stream that a path names in whatever place, if it is one only."""
-    streams = {part for part in below.split("/") if part in STREAMS}
-    return streams.pop() if len(streams) == 1 else None
-
-
-def _some_day(below: str) -> date | None:
-    """The day that a path names in whatever way, if it is one only."""
-    days = {day for text in _A_DAY.findall(below) if (day := _day(text))}
-    return days.pop() if len(days) == 1 else None
-
-
-_A_DAY: Final = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")

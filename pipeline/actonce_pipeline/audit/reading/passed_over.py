@@ -1,7 +1,7 @@
 """What is not read, and not counted as unread: all of it. None of it can hold an effect.
 
-Empty marks have no content; an export's checksums are shorter than an effect; results lie in the
-folder that the audit itself overwrites; a control message of CloudWatch's says so in each line.
+Empty marks have no content; an export's checksums are shorter than an effect; the results' folder
+is the audit's own, and no stream's; a control message of CloudWatch's says so in each line.
 Blank lines are the rest. Items of others in the effects' table are counted: `Code.OF_ANOTHER`.
 """
 
@@ -15,14 +15,6 @@ _CHECKSUMS: Final = re.compile(
     r"effects/dt=[^/]+/(.+/)?AWSDynamoDB/[^/]+/manifest-(summary|files)\.(md5|checksum)$", re.DOTALL
 )
 _LONGEST_CHECKSUM: Final = 64
-RESULTS: Final = re.compile(
-    r"(messages|cache/rows(/[0-9a-f]{32})?)/(day=[^/]+/)?"
-    r"(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?|(_temporary|\.spark-staging-[^/]*)/.*)"
-    r"|quarantine/(\.?part-[^/]*\.json(\.crc)?|\.?_SUCCESS(\.crc)?|_temporary/.*)"
-    r"|\.?(cache/\.?\d{4}-\d\d-\d\d\.manifest|summary\.json|report\.html)"
-    r"(\.new|\.[0-9a-f]{32})?(\.crc)?"
-)
-"""In the results' folder: what an audit writes, or one of the last release wrote."""
 _CONTROL: Final = re.compile(r"CWL CONTROL MESSAGE[^{}]*")
 
 
@@ -34,9 +26,7 @@ def is_file_passed_over(one: ListedFile, results: str | None) -> bool:
         return True
     if one.size <= _LONGEST_CHECKSUM and _CHECKSUMS.match(one.below):
         return True
-    return results is not None and bool(
-        one.below.startswith(results) and RESULTS.fullmatch(one.below[len(results) :])
-    )
+    return results is not None and one.below.startswith(results)
 
 
 def is_control_message(batch: dict[str, Any]) -> bool:

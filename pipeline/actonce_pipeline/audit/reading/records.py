@@ -49,6 +49,7 @@ _SEAM: Final = re.compile(r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)', re.AS
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
+_HASH: Final = "sha256-"  # begins the name of an execution whose id makes no name
 _EARLIEST_MS: Final = 946_684_800_000  # 2000; an earlier time is none, or in other units
 _DAY_MS: Final = 86_400_000
 _CLOCKS_DIFFER_MS: Final = 3_600_000
@@ -225,7 +226,6 @@ def _row_of(
         identity=identity,
         description=description[:_WORDS],
         stream=stream,
-        sqs_message_id=_text(record, "sqs_message_id"),
         source=_source(record),
         folder=folder,
     )
@@ -242,11 +242,11 @@ def _id_of(stream: str, record: dict[str, Any], code: int | None) -> str | None:
     Only an execution may have none, which somebody started by hand, and a delivery that failed.
     """
     message_id, sqs_id = _text(record, "message_id"), _text(record, "sqs_message_id")
-    if stream in ("sent", "deliveries") and code not in _ACCEPTED and message_id is None:
-        message_id = None if sqs_id is None else f"sqs:{sqs_id}"
-    if message_id is None and stream != "executions" and code != _FAILED:
+    if message_id is not None or stream == "executions" or code == _FAILED:
+        return message_id
+    if stream not in ("sent", "deliveries") or code in _ACCEPTED or sqs_id is None:
         raise BadRecord("missing_field")
-    return message_id
+    return f"sqs:{sqs_id}"
 
 
 def _identity_of(stream: str, record: dict[str, Any], code: int | None) -> int | None:
@@ -421,10 +421,7 @@ def _as_text(value: Any) -> str | None:
 
 
 def _of_event(detail: Any) -> dict[str, Any]:
-    """Of EventBridge.
-
-    Without its input it still tells the id: the execution is named by it, or by its hash.
-    """
+    """Of EventBridge; where it left out a large input, the execution's name tells the id."""
     if not isinstance(detail, dict):
         raise BadRecord("not_a_record")
     status, given, output = (_text(detail, name) for name in ("status", "input", "output"))
@@ -432,6 +429,8 @@ def _of_event(detail: Any) -> dict[str, Any]:
     if status == "RUNNING":
         at = detail.get("redriveDate") or detail.get("startDate")
     message_id = _text(detail, "name")
+    if given is None and (message_id or "").startswith(_HASH):
+        raise BadRecord("hashed_id")
     if given is not None:
         try:
             parsed = strict_json.parse(given)

@@ -21,7 +21,6 @@ class Row(NamedTuple):
             within one message only; None: it has none.
         description: a few words for a person.
         stream: whose folder it lies in.
-        sqs_message_id: None: not told.
         source: whose it is, one of `KINDS` and a name; None: not told.
         folder: the day of its folder.
         file: this and the next two only of what was not read, and nothing else of it, which may
@@ -36,7 +35,6 @@ class Row(NamedTuple):
     identity: int | None = None
     description: str | None = None
     stream: str = ""
-    sqs_message_id: str | None = None
     source: str | None = None
     folder: str = ""
     file: str | None = None

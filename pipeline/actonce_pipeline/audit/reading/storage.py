@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
@@ -156,7 +157,7 @@ class _Here:
     def files(self) -> list[ListedFile]:
         check_is_there(self.root)
         base = os.path.abspath(self.root)  # noqa: PTH100 - files go by a link's own name
-        return list(_walk(base, "", frozenset()))
+        return list(_walk(base))
 
     def read(self, path: str) -> str | None:
         file = Path(self.root, path)
@@ -181,39 +182,34 @@ class _Here:
                 file.parent.rmdir()
 
 
-def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[ListedFile]:
-    """All files below a folder; a link may lead back to one of those `above` it."""
-    real = os.path.realpath(folder)
-    try:
-        if real in above:
-            raise OSError
-        with os.scandir(folder) as entries:
-            inside = sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        yield _listed(folder, below.rstrip("/"), problem="unreadable_folder")
-        return
-    for entry in inside:
-        try:
-            if entry.is_dir():
-                yield from _walk(entry.path, f"{below}{entry.name}/", above | {real})
-                continue
-            status, problem = entry.stat(), None if entry.is_file() else "unreadable_file"
-        except OSError:  # a link to nowhere, or a folder that may be listed and not entered
-            status, problem = None, "unreadable_file"
-        yield _listed(entry.path, below + entry.name, status, problem)
+def _walk(root: str) -> Iterator[ListedFile]:
+    """All files below a folder; links to folders, which may lead anywhere, are not followed."""
+    refused: list[str] = []
+    for folder, folders, files in os.walk(
+        root, onerror=lambda error: refused.append(error.filename)
+    ):
+        links = (name for name in folders if Path(folder, name).is_symlink())
+        for name in (*files, *links):
+            yield _listed(root, f"{folder}/{name}")
+    for folder in refused:
+        yield _listed(root, folder, "unreadable_folder")
 
 
-def _listed(
-    path: str, below: str, status: os.stat_result | None = None, problem: str | None = None
-) -> ListedFile:
+def _listed(root: str, path: str, problem: str | None = None) -> ListedFile:
     """A file here; a name that Java cannot take is a problem."""
-    name, below = (
-        text.encode("utf-8", "backslashreplace").decode("utf-8") for text in (path, below)
-    )
+    size = modified = 0
+    try:
+        status = Path(path).stat()
+        size, modified = status.st_size, int(status.st_mtime * 1000)
+        if not S_ISREG(status.st_mode):
+            problem = problem or ("linked_folder" if S_ISDIR(status.st_mode) else "unreadable_file")
+    except OSError:  # a link to nowhere, or a folder that may be listed and not entered
+        problem = problem or "unreadable_file"
+    name = path.encode("utf-8", "backslashreplace").decode("utf-8")
     if name != path:
         problem = problem or "unreadable_name"
-    size, modified = (status.st_size, int(status.st_mtime * 1000)) if status else (0, 0)
-    return ListedFile(f"{HERE}{name}", below, size, modified, problem)
+    below = name.removeprefix(root.encode("utf-8", "backslashreplace").decode("utf-8"))
+    return ListedFile(f"{HERE}{name}", below.lstrip("/"), size, modified, problem)
 
 
 @dataclass(frozen=True, slots=True)

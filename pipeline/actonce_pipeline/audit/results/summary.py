@@ -46,7 +46,6 @@ def numbers(over: int) -> list[Column]:
         "messages": F.count("*"),
         **{name: F.count_if(verdict == name) for name in VERDICTS},
         "unjudged": F.count_if(~F.col("judged")),
-        "unsent": F.count_if("unsent"),
         "not_yet_judged": F.count_if(waits),
         "failed": F.sum("failed"),
         "executions": F.count_if(F.col("execution_records") > 0),
@@ -113,36 +112,10 @@ def _of_day(day: Mapping[str, Any], listing: Listing, caveats: Sequence[Caveat])
             f"{name}: dead_letters is missing, so it cannot be told whether "
             f"{_messages(in_flight)} in flight wait for a decision."
         )
-    if day["unsent"]:
-        sentences.append(
-            f"{name}: sent lacks {_messages(day['unsent'])} that came, so only a part of it is "
-            f"there, and it cannot be told {TELLS['sent']}."
-        )
     if day["unjudged"]:
         sentences.append(
             f"{name}: {_messages(day['unjudged'])} could not be judged: a stream is missing, could "
             "not be read, or has files that are older than what they tell."
-        )
-    return sentences
-
-
-def on_trust(listing: Listing, span: Interval, unrepeatable: int, *, by_word: bool) -> list[str]:
-    """What rests on a word that no other record confirms, a sentence each.
-
-    Args:
-        unrepeatable: messages whose effects have no names of their own.
-        by_word: what was done is told by the executions.
-    """
-    sentences = []
-    if by_word and absent(listing.days_of("effects"), *span):
-        sentences.append(
-            "That messages were acted on is their executions' own word, and no effect was counted, "
-            "so one that happened twice would not be seen."
-        )
-    if unrepeatable:
-        sentences.append(
-            f"Of {_messages(unrepeatable)} the effects come from where there is one row for a "
-            "message, so a second effect would not be seen."
         )
     return sentences
 
@@ -156,14 +129,10 @@ def notes(request: Request, counts: Iterable[DayCounts]) -> list[str]:
     return [f"{which}, which are not counted as effects: {others:,}."]
 
 
-def uncovered(
-    listing: Listing, span: Interval, horizon: Horizon, *, by_word: bool = False
-) -> list[Caveat]:
+def uncovered(listing: Listing, span: Interval, horizon: Horizon) -> list[Caveat]:
     """What keeps days from being clean, whatever was found: a witness is missing.
 
-    Args:
-        horizon: nothing is missed of days that are not over.
-        by_word: nobody misses the effects.
+    Nothing is missed of days that are not over.
     """
     (since, until), every_day = span, listing.days()
     found: list[Caveat] = []
@@ -175,14 +144,12 @@ def uncovered(
     until, last = min(until, over), min(max(every_day), over)
     exporting = {file.day for file in listing.unread if file.reason == UNFINISHED_EXPORT}
     found += [((day, day), _UNFINISHED) for day in exporting if day and since <= day <= until]
-    for stream in ("sent", *WITNESSES):
-        have = listing.days_of(stream)
-        if (by_word and stream == "effects") or (not have and stream == "sent"):
-            continue
+    for stream in WITNESSES:
         # Days without any file have a sentence above.
-        elsewhere = [day for day in every_day - have if since <= day <= until]
+        missing = every_day - listing.days_of(stream)
+        elsewhere = [day for day in missing if since <= day <= until]
         found += [(days, _missing(stream)) for days in intervals(elsewhere)]
-    if last > until and not by_word:
+    if last > until:
         found += [
             (days, "effects is missing, so an effect may have been repeated there unseen.")
             for days in absent(listing.days_of("effects"), until + timedelta(days=1), last)
@@ -295,7 +262,7 @@ class Findings:
         unread: how many lines or files could not be read.
         late_alarms: other days, on which a message began that has an alarm and a record of these.
         unseen: sentences that say what was not looked at.
-        trusted: sentences that say what rests on a word alone.
+        unrepeatable: messages whose effects have no names of their own.
     """
 
     verdicts: Mapping[str, int]
@@ -304,7 +271,7 @@ class Findings:
     unread: int = 0
     late_alarms: Sequence[str] = ()
     unseen: Sequence[str] = ()
-    trusted: Sequence[str] = ()
+    unrepeatable: int = 0
 
     @property
     def alarms(self) -> int:
@@ -318,7 +285,16 @@ class Findings:
             return Status.ALARMS
         if self.unjudged or self.unread or self.unseen:
             return Status.NOT_WHOLE
-        return Status.ON_TRUST if self.trusted else Status.CLEAN
+        return Status.ON_TRUST if self.unrepeatable else Status.CLEAN
+
+    @property
+    def trusted(self) -> list[str]:
+        """What no record can show, a sentence."""
+        sentence = (
+            f"Of {_messages(self.unrepeatable)} the effects come from where there is one row for a "
+            "message, so a second effect would not be seen."
+        )
+        return [sentence] if self.unrepeatable else []
 
     def sentence(self) -> str:
         """The answer."""
@@ -347,9 +323,7 @@ class Findings:
         if self.unseen:
             answer.append("This is not the whole answer.")
             answer += _first(self.unseen, _MOST_SENTENCES, "more like these.")
-        if any(verdicts.values()):
-            answer += self.trusted
-        return " ".join(answer)
+        return " ".join([*answer, *self.trusted])
 
 
 _MOST_DAYS: Final = 10

@@ -2,54 +2,34 @@
 
 import re
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import TimestampType
 
-from actonce_pipeline.audit.reading.passed_over import is_file_passed_over
-from actonce_pipeline.audit.reading.storage import (
-    ListedFile,
-    files_below,
-    is_uri,
-    place,
-    readable,
-)
+from actonce_pipeline.audit.reading.storage import files_below, place
 from actonce_pipeline.audit.times import Interval
 from actonce_pipeline.errors import CannotAudit
 
 CACHE: Final = "cache"
-_FOLDERS: Final = ("messages", "quarantine", CACHE)
-_TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
-"""Files that are replaced, and what they hold if an audit wrote them."""
 
 
 def refuse_others(spark: SparkSession, out: str) -> None:
-    """Make sure that an audit wrote what a run replaces: by its name, beside a summary or cache.
+    """Make sure that the results' folder is the audit's own: empty, or one that an audit wrote.
 
     Raises:
-        CannotAudit: somebody else did.
+        CannotAudit: there is something, and neither a summary nor a cache of an audit.
     """
     here = place(spark, out)
-    texts = {name: here.read(name) for name in _TEXTS}
-    others = [name for name, sign in _TEXTS.items() if sign not in (texts[name] or sign)]
-    files: list[ListedFile] = []
-    for name in _FOLDERS:
-        folder = readable(f"{out}/{name}")
-        if not is_uri(folder) and (Path(folder).is_symlink() or Path(folder).is_file()):
-            others.append(name)
-        of_folder = files_below(place(spark, folder))
-        files += [replace(file, below=f"{name}/{file.below}") for file in of_folder]
-    others += [file.below for file in files if not is_file_passed_over(file, "")]
-    if not texts["summary.json"] and not any(file.below.endswith(".manifest") for file in files):
-        others += [file.below for file in files]
-    if others:
+    there = [file.below for file in files_below(here) if file.size]
+    is_own = '"exit_status"' in (here.read("summary.json") or "") or any(
+        name.startswith(f"{CACHE}/") and name.endswith(".manifest") for name in there
+    )
+    if there and not is_own:
         raise CannotAudit(
-            f"{out} holds {others[0]}, which no audit has written and this one would replace: name "
-            "another folder with --out."
+            f"{out} holds {there[0]}, and nothing that an audit has written: the results replace "
+            "what lies there, so name an empty folder with --out."
         )
 
 
