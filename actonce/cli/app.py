@@ -71,7 +71,7 @@ COMMANDS = {
     "backfill": Command(
         "backfill:backfill",
         "Write the distinct messages of an archive into a folder to send.",
-        extra="pipeline",
+        extra="audit",
     ),
     "demo": Command(
         "demo:demo", "Send and interrupt requests, and see each acted on once.", extra="embedded"

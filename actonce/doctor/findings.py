@@ -162,9 +162,9 @@ def effects(facts: Facts) -> Findings:
     if facts.effects is None:
         if facts.parameters.get("EffectFunctionArn"):
             yield _advice(
-                "The stack names no table of effects, so actonce where and the audit take the "
-                "executions' word for each, and nobody can see that one happened twice. If they "
-                "are in DynamoDB, name the table by EffectsTableName and EffectsAttributes."
+                "The stack names no table of effects, so actonce where takes the executions' word "
+                "for each, the audit judges none, and nobody can see that one happened twice. If "
+                "they are in DynamoDB, name the table by EffectsTableName and EffectsAttributes."
             )
         return
     table = existing(facts.effects)

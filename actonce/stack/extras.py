@@ -19,7 +19,6 @@ MODULES = {
     ),
     "console": ("jinja2", "starlette", "uvicorn"),
     "audit": ("jinja2", "pyspark"),
-    "pipeline": ("pandas", "pyarrow", "pyspark"),
 }
 """By the extras of pyproject.toml, the modules without which their commands cannot begin."""
 

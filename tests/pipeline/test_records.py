@@ -1,7 +1,6 @@
 """From a file to rows: whatever it holds is read, or set aside with its place and a reason."""
 
 import gzip
-import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -105,14 +104,7 @@ def test_a_file_that_is_broken_is_set_aside_whole(content: bytes, problem: str) 
     assert outcomes(content, name="a.gz") == [(None, problem)]
 
 
-@pytest.mark.parametrize("missing", [None, "pandas"])
-def test_the_rows_are_those_of_each_file_with_arrow_and_without(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str | None
-) -> None:
-    found = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == missing else found(name)
-    )
+def test_the_rows_are_those_of_each_file(spark: SparkSession, tmp_path: Path) -> None:
     listing = list_records(spark, str(write(tmp_path, performed("m"))))
     expected = [
         tuple(one) for file in listing.files for one in rows_of(file.path, attributes=NAMED)

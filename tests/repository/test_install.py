@@ -52,7 +52,7 @@ def test_what_the_demo_installs_the_tests_install_too_and_more_in_the_same_versi
     demo, everything = pins(install.LOCKS["demo"]), pins(install.LOCKS["everything"])
     assert len(demo) > 100
     assert demo < everything
-    only_for_tests = {"pandas", "pyarrow", "grpcio", "moto", "pytest"}
+    only_for_tests = {"pyarrow", "moto", "pytest"}
     only_of_sam_validate_lint = {"cfn-lint", "mpmath", "networkx", "sympy"}
     assert {name for name, _, _ in demo}.isdisjoint(only_for_tests | only_of_sam_validate_lint)
 
