@@ -88,7 +88,7 @@ def count_again(
     shutil.rmtree(records / "audit", ignore_errors=True)
     summary = _audited(records, now, by_word=by_word, last=True)
     page = records / "audit" / "report.html"
-    importlib.import_module("actonce.records.report").write(summary, page)
+    importlib.import_module("actonce.records.report.page").write(summary, page)
     return SecondCount(page, _differences(outcome, summary))
 
 

@@ -98,7 +98,7 @@ def test_the_same_sources_give_the_same_bytes_in_a_folder_or_a_bucket(
     assert "actonce_pipeline/__init__.py" in {entry.filename for entry in entries}
     # Nothing of the machine is in it.
     assert {(one.date_time, one.create_system, one.external_attr >> 16) for one in entries} == {
-        ((1980, 1, 1, 0, 0, 0), 3, 0o100644)
+        ((1980, 1, 1, 0, 0, 0), 3, 0o600)
     }
 
 
