@@ -149,7 +149,7 @@ def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
         Where it is.
     """
     out = out.rstrip("/")
-    drawn = importlib.import_module("actonce.records.report").html(summary)
+    drawn = importlib.import_module("actonce.records.report.page").html(summary)
     place = importlib.import_module("actonce_pipeline.audit.reading.storage").place(spark, out)
     place.write(_PAGE, drawn)
     return f"{out}/{_PAGE}"
@@ -204,9 +204,11 @@ def page(
 
         actonce audit page records/audit/ --to page.html
     """
-    summary = read_summary(results, at)
+    summary = read_summary(results, find_aws(at) if "://" in results else None)
+    if summary is None:
+        raise UsageError(f"{results} holds no summary.json: name the folder that an audit wrote.")
     try:
-        importlib.import_module("actonce.records.report").write(summary, to)
+        importlib.import_module("actonce.records.report.page").write(summary, to)
     except ValueError as error:
         raise Failed(f"The page of {results} cannot be drawn: {error}") from error
     except OSError as error:

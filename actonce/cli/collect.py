@@ -8,7 +8,7 @@ import typer
 
 from actonce.cli import tables
 from actonce.cli.options import Json, stack_options
-from actonce.records.collect import COLLECTED, CollectRequest, CollectResult
+from actonce.records.collect import COLLECTED, CollectResult
 from actonce.records.collect import collect as collect_streams
 from actonce.stack.endpoint import TargetOptions
 from actonce.stack.target import find_stack
@@ -42,8 +42,9 @@ def collect(
 ) -> None:
     """Write the records of a day, for actonce audit.
 
-    They are what each part of the stack has of it. A day collected again replaces its files. What
-    could not be got is said, and the exit status is 1; the rest is there.
+    They are what each part of the stack has of it. A file that was read when its day was over
+    stays: remove it to have it anew. What could not be got is said, and the exit status is 1; the
+    rest is there.
 
     Examples:
 
@@ -51,12 +52,12 @@ def collect(
 
         actonce collect --from 2026-11-01 --until 2026-11-07 --to records/ --json
     """
-    wanted = CollectRequest(_days(day, first, last), to, streams=_streams(stream))
+    days, streams = _days(day, first, last), _streams(stream)
     stack = find_stack(at)
     try:
-        collected = collect_streams(stack, wanted)
-    except (OSError, EOFError) as error:
-        raise Failed(f"The records cannot be read or written: {error}.") from error
+        collected = collect_streams(stack, days, to, streams)
+    except OSError as error:
+        raise Failed(f"The records cannot be written: {error}.") from error
     if json:
         console.print_json({"to": str(to)} | collected.as_json())
     else:

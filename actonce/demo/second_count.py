@@ -17,7 +17,7 @@ from typing import Any
 from actonce.demo.outcome import Outcome
 from actonce.demo.own import OwnEffect
 from actonce.messages.effect_store import find_effect_store
-from actonce.records.collect import COLLECTED, CollectRequest, collect
+from actonce.records.collect import COLLECTED, collect
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 
@@ -75,12 +75,8 @@ def count_again(
     now = datetime.now(UTC)
     since = _first_sent(records)
     days = [since.date() + timedelta(days=n) for n in range((now.date() - since.date()).days + 1)]
-    wanted = CollectRequest(
-        days=days,
-        root=records,
-        streams=frozenset(COLLECTED) - ({"effects"} if unseen else set()),
-    )
-    collected = collect(stack, wanted)
+    streams = frozenset(COLLECTED) - ({"effects"} if unseen else set())
+    collected = collect(stack, days, records, streams)
     if collected.missing:
         raise Failed(f"The records are not complete: {' '.join(collected.missing)}")
     say("Auditing the records")
@@ -88,7 +84,7 @@ def count_again(
     shutil.rmtree(records / "audit", ignore_errors=True)
     summary = _audited(records, now, last=True)
     page = records / "audit" / "report.html"
-    importlib.import_module("actonce.records.report").write(summary, page)
+    importlib.import_module("actonce.records.report.page").write(summary, page)
     return SecondCount(page, _differences(outcome, summary))
 
 

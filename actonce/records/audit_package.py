@@ -19,29 +19,20 @@ if TYPE_CHECKING:
 ENTRY_POINT: Final = "audit.py"
 MODULES: Final = "pipeline.zip"
 _PACKAGES: Final = tuple(Path(str(one.__file__)).parent for one in (actonce_core, actonce_pipeline))
-_STARTED: Final = _PACKAGES[-1] / "audit" / "__main__.py"
-_EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
-_UNIX: Final = 3
-_READABLE_FILE: Final = 0o100644
 
 
 def pack() -> dict[str, bytes]:
     """Each file's content, by its name; the same bytes for the same sources, on any machine."""
-    return {ENTRY_POINT: _STARTED.read_bytes(), MODULES: _zip_of_modules()}
-
-
-def _zip_of_modules() -> bytes:
     zipped = io.BytesIO()
     # Stored: what is compressed depends on the version of zlib.
     with zipfile.ZipFile(zipped, "w", zipfile.ZIP_STORED) as archive:
         for package in _PACKAGES:
             for source in sorted(package.rglob("*.py")):
-                name = source.relative_to(package.parent).as_posix()
-                entry = zipfile.ZipInfo(name, _EARLIEST)
-                entry.create_system = _UNIX
-                entry.external_attr = _READABLE_FILE << 16
+                # An entry has a time and rights of its own: none of this machine's.
+                entry = zipfile.ZipInfo(source.relative_to(package.parent).as_posix())
                 archive.writestr(entry, source.read_bytes())
-    return zipped.getvalue()
+    started = _PACKAGES[-1] / "audit" / "__main__.py"
+    return {ENTRY_POINT: started.read_bytes(), MODULES: zipped.getvalue()}
 
 
 def write(files: dict[str, bytes], folder: Path) -> None:

@@ -9,14 +9,12 @@ from botocore.exceptions import ClientError
 
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
-from actonce.stack.endpoint import TargetOptions
-from actonce.stack.target import find_aws
-from actonce.terminal.errors import Failed, UsageError
+from actonce.terminal.errors import Failed
 from actonce.terminal.s3_uri import bucket_and_prefix
 from actonce_core.records import timestamp
 from actonce_core.transient import error_code
 from actonce_pipeline.audit.reading.effects import parse_time
-from actonce_pipeline.audit.reading.storage import is_uri, place
+from actonce_pipeline.audit.reading.storage import place
 from actonce_pipeline.audit.request import Status
 
 SEVERITIES: Final[Mapping[Any, str]] = {
@@ -25,28 +23,18 @@ SEVERITIES: Final[Mapping[Any, str]] = {
 """What each `exit_status` of an audit is called."""
 
 _NAME: Final = "summary.json"
-_NOT_CHOSEN: Final = TargetOptions()
 
 
-def read_summary(results: str, at: TargetOptions = _NOT_CHOSEN) -> dict[str, Any]:
-    """The summary of an audit.
+def read_summary(results: str, aws: Aws | None) -> dict[str, Any] | None:
+    """The summary of an audit; None: there is none.
 
     Args:
         results: the audit's results, a folder or `s3://bucket/prefix/`.
-        at: where the bucket is.
+        aws: that has the bucket; None: it is a folder.
 
     Raises:
-        UsageError: there is none.
         Failed: there is one that cannot be read.
     """
-    summary = _summary_in(results, find_aws(at) if is_uri(results) else None)
-    if summary is None:
-        raise UsageError(f"{results} holds no {_NAME}: name the folder that an audit wrote.")
-    return summary
-
-
-def _summary_in(results: str, aws: Aws | None) -> dict[str, Any] | None:
-    """The summary in a folder, or with `aws` below `s3://bucket/prefix/`; None: there is none."""
     text = place(None, results).read(_NAME) if aws is None else _in_bucket(results, aws)
     if text is None:
         return None
@@ -67,8 +55,7 @@ def _in_bucket(results: str, aws: Aws) -> str | None:
         if error_code(error) in {"NoSuchKey", "NoSuchBucket"}:
             return None
         raise
-    text: str = answer["Body"].read().decode("utf-8", "replace")
-    return text
+    return str(answer["Body"].read(), "utf-8", "replace")
 
 
 def has_ended(summary: Mapping[str, Any]) -> bool:
@@ -99,7 +86,7 @@ def last_of(stack: Stack, own: Path | None) -> tuple[str, dict[str, Any]] | None
         results = f"s3://{bucket}/audit/"
     else:
         return None
-    summary = _summary_in(results, None if own is not None else stack.aws)
+    summary = read_summary(results, None if own is not None else stack.aws)
     if summary is None:
         return None
     made, created = parse_time(summary.get("generated_at")), stack.created_at()

@@ -2,8 +2,8 @@
 
 import gzip
 import json
-from collections.abc import Callable
-from dataclasses import replace
+import os
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from actonce.records import collect as module
-from actonce.records.collect import COLLECTED, CollectRequest, CollectResult, collect
-from actonce.records.day_files import day_folder
+from actonce.records.collect import COLLECTED, CollectResult, collect
+from actonce.records.day_files import file_of, over
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import UsageError
 from actonce_core.histories.reading import ExecutionRecords, ExecutionSummary
@@ -51,13 +51,10 @@ def delivery(message_id: str, at: datetime | str = TIME) -> dict[str, Any]:
     return {"stream": "deliveries", "version": 1, "at": time, "message_id": message_id}
 
 
-def run(stack: Stack, root: Path, *streams: str, **wanted: Any) -> CollectResult:
-    days = wanted.pop("days", [TODAY])
-    return collect(stack, CollectRequest(days, root, streams=frozenset(streams), **wanted), now=NOW)
-
-
-def file_of(root: Path, stream: str, day: date = TODAY) -> Path:
-    return day_folder(root, stream, day) / "collected.jsonl.gz"
+def run(
+    stack: Stack, root: Path, *streams: str, days: Sequence[date] = (TODAY,), now: datetime = NOW
+) -> CollectResult:
+    return collect(stack, days, root, streams, now)
 
 
 def read(root: Path, stream: str, day: date = TODAY) -> list[dict[str, Any]]:
@@ -116,13 +113,13 @@ def test_a_day_that_is_forgotten_keeps_the_file_it_has(
 ) -> None:
     at = MIDNIGHT - timedelta(days=1)
     log(delivery("m-1", at), at=at)
-    run(stack, tmp_path, "deliveries", days=[YESTERDAY])
+    run(stack, tmp_path, "deliveries", days=[YESTERDAY], now=MIDNIGHT)
     stack.logs.put_retention_policy(logGroupName="starter", retentionInDays=1)
     collected = run(stack, tmp_path, "deliveries", days=[YESTERDAY, TODAY])
     assert collected.lines == {YESTERDAY: {"deliveries": None}, TODAY: {"deliveries": 0}}
     assert ids(tmp_path, "deliveries", YESTERDAY) == ["m-1"]
     (sentence,) = collected.missing
-    assert sentence.startswith(f"deliveries of {YESTERDAY}: ")
+    assert sentence.startswith(f"deliveries before {TODAY}: ")
 
     long_ago = TODAY - timedelta(days=91)
     collected = run(stack, tmp_path, "executions", "dead_letters", days=[long_ago])
@@ -140,21 +137,31 @@ def executions_collected(monkeypatch: pytest.MonkeyPatch, *names: str, gone: str
     monkeypatch.setattr(module, "read_histories", lambda *_: found)
 
 
-def test_executions_that_were_forgotten_since_stay_in_the_file_of_their_day(
+def test_a_file_that_was_read_when_its_day_was_over_stays_until_somebody_removes_it(
     stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some accounts keep executions for 30 days, and some forget them while they are read."""
+    """Step Functions forgets executions, and an audit may vouch for the file's bytes."""
+    end, file = over(TODAY), file_of(tmp_path, "executions", TODAY)
+    executions_collected(monkeypatch, "m-1")
+    collected = run(stack, tmp_path, "executions", now=end - timedelta(seconds=1))
+    assert [note[:10] for note in collected.notes] == [TODAY.isoformat()]
+    os.utime(file, (end.timestamp() + 1,) * 2)  # as a copy of it would be: newer
     executions_collected(monkeypatch, "m-1", "m-2")
-    run(stack, tmp_path, "executions")
-    executions_collected(monkeypatch, "m-2")
-    collected = run(stack, tmp_path, "executions")
+    assert run(stack, tmp_path, "executions", now=end).notes == []
+    monkeypatch.setattr(module, "read_histories", None)  # nothing is to be read
+    later = end + timedelta(days=1)
+    (note,) = run(stack, tmp_path, "executions", now=later).notes
+    assert note == f"{file} stays: it was read when its day was over. To have it anew, remove it."
+    executions_collected(monkeypatch, "m-2", gone="m-4")
+    days, streams = [YESTERDAY, TODAY], ("executions", "dead_letters")
+    collected = run(stack, tmp_path, *streams, days=days, now=later)
+    assert collected.lines[TODAY] == {"executions": None, "dead_letters": 0}
     assert ids(tmp_path, "executions") == ["m-1", "m-2"]
-    assert collected.lines == {TODAY: {"executions": None}}
-    (sentence,) = collected.missing
-    assert sentence.startswith(f"executions of {TODAY}: ")
-    executions_collected(monkeypatch, "m-1", "m-2", "m-3", gone="m-4")
-    collected = run(stack, tmp_path, "executions")
-    assert collected.lines == {TODAY: {"executions": 3}}
+    both = run(stack, tmp_path, "executions", days=days, now=later)
+    assert "collected.jsonl.gz stays, as do 1 more of executions: " in both.notes[0]
+    file.unlink()
+    collected = run(stack, tmp_path, "executions", now=later)
+    assert collected.lines == {TODAY: {"executions": 1}}
     assert collected.missing == ["Step Functions forgot the execution m-4 while it was read."]
 
 
@@ -216,7 +223,7 @@ def test_without_an_effect_that_can_be_read_there_is_no_file(
     stack.outputs.update(EffectsTableName="cards", EffectsAttributes=attributes)
     (sentence,) = run(stack, tmp_path, "effects").missing
     assert "EffectsAttributes" in sentence
-    assert not file_of(tmp_path, "effects").exists()
+    assert not file_of(tmp_path, "effects", TODAY).exists()
 
 
 # --------------------------------------------------------------------------- how far they are whole
@@ -239,17 +246,14 @@ def test_a_day_collected_before_it_was_over_is_collected_again_with_the_next(
     """Else the next day's file would vouch for what this one's lacks."""
     noon = MIDNIGHT + timedelta(hours=12)  # logs of yesterday may come for an hour
     log(delivery("before", MIDNIGHT - timedelta(minutes=9)), MIDNIGHT - timedelta(minutes=9))
-    wanted = CollectRequest([YESTERDAY], tmp_path, streams=frozenset({"deliveries"}))
-    collect(stack, wanted, now=MIDNIGHT - timedelta(minutes=5))
+    before = MIDNIGHT - timedelta(minutes=5)
+    run(stack, tmp_path, "deliveries", days=[YESTERDAY], now=before)
     log(delivery("after", MIDNIGHT - timedelta(minutes=1)), MIDNIGHT - timedelta(minutes=1))
     for days in ([YESTERDAY, TODAY], [TODAY]):
-        collected = collect(stack, replace(wanted, days=[TODAY]), now=noon)
+        collected = run(stack, tmp_path, "deliveries", now=noon)
         assert list(collected.lines) == days
         assert ids(tmp_path, "deliveries", YESTERDAY) == ["before", "after"]
         assert read_at(tmp_path, "deliveries", TODAY) == noon
-    later = noon + timedelta(seconds=1)
-    collect(stack, replace(wanted, days=[TODAY]), now=later)
-    assert read_at(tmp_path, "deliveries", TODAY) == later, "without a record"
 
 
 def test_the_moment_is_aws_s_whatever_clock_this_machine_has(
@@ -262,7 +266,7 @@ def test_the_moment_is_aws_s_whatever_clock_this_machine_has(
         type(stack.aws), "client", lambda _, name: sts if name == "sts" else client(name)
     )
     day = date(2026, 11, 21)
-    collect(stack, CollectRequest([day], tmp_path, streams=frozenset({"deliveries"})))
+    collect(stack, [day], tmp_path, ["deliveries"])
     assert read_at(tmp_path, "deliveries", day) == datetime(2026, 11, 21, 14, 20, 31, tzinfo=UTC)
 
 
@@ -272,21 +276,11 @@ def test_the_moment_is_aws_s_whatever_clock_this_machine_has(
 def test_records_that_came_another_way_are_never_counted_twice(
     stack: Stack, tmp_path: Path
 ) -> None:
-    folder = day_folder(tmp_path, "effects", TODAY)
+    folder = file_of(tmp_path, "effects", TODAY).parent
     folder.mkdir(parents=True)
     (folder / "from-s3.gz").write_bytes(b"")
     with pytest.raises(UsageError, match=r"from-s3\.gz was not written by actonce collect"):
         run(stack, tmp_path, "effects")
-
-
-def test_a_day_that_is_not_over_is_noted(stack: Stack, tmp_path: Path) -> None:
-    wanted = CollectRequest([TODAY], tmp_path, streams=frozenset({"deliveries"}))
-    before, after = (
-        collect(stack, wanted, now=MIDNIGHT + timedelta(days=1, hours=1, seconds=seconds))
-        for seconds in (-1, 0)
-    )
-    assert [note[:10] for note in before.notes] == [TODAY.isoformat()]
-    assert after.notes == [], "what was delivered before midnight is in the log by now"
 
 
 def test_a_stream_that_cannot_be_got_leaves_the_others_alone(
@@ -294,7 +288,7 @@ def test_a_stream_that_cannot_be_got_leaves_the_others_alone(
 ) -> None:
     log(delivery("m-1"))
     for outputs, message in (
-        ({}, "--effects-by executions"),  # nobody says where the effects are
+        ({}, "names no table of effects"),
         ({"EffectsTableName": "none", "EffectsAttributes": "m,at"}, "Table: none not found"),
     ):
         stack.outputs.update(outputs)
@@ -303,4 +297,9 @@ def test_a_stream_that_cannot_be_got_leaves_the_others_alone(
         (sentence,) = collected.missing
         assert sentence.startswith("effects: ")
         assert message in sentence
-        assert not (day_folder(tmp_path, "effects", TODAY) / "collected.jsonl.gz").exists()
+        assert not file_of(tmp_path, "effects", TODAY).exists()
+    # Once it can, it is, though the others are final.
+    run(stack, tmp_path, "deliveries", now=over(TODAY))
+    make_table(stack.dynamodb, "none", "m", items=[{"m": {"S": "m-1"}, "at": {"S": TIME}}])
+    collected = run(stack, tmp_path, "deliveries", "effects", now=over(TODAY))
+    assert collected.lines == {TODAY: {"deliveries": None, "effects": 1}}

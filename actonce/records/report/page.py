@@ -24,20 +24,13 @@ OPEN_ALARMS = 3
 HERE = Path(__file__).parent
 
 CLASSES = {
-    "performed_once": "good",
-    "resolved": "good",
-    "rejected": "waiting",
-    "refused": "waiting",
-    "awaiting_decision": "waiting",
-    "in_flight": "waiting",
-    "conflict": "alarm",
-    "contradiction": "alarm",
-    "performed_again": "alarm",
-    "lost": "alarm",
+    "good": ("performed_once", "resolved"),
+    "waiting": ("rejected", "refused", "awaiting_decision", "in_flight"),
+    "alarm": ("conflict", "contradiction", "performed_again", "lost"),
 }
-"""Of each verdict its class in the style sheet; in the order of the page."""
+"""The verdicts of each class in the style sheet; in the order of the page."""
 
-MARKS = {"good": "✓", "waiting": "•", "alarm": "✗"}
+MARKS = {"good": "✓", "waiting": "•", "alarm": "✗", "unsure": "?", "bad": "✗"}
 """Said beside every colour, for whoever does not see it."""
 
 
@@ -57,7 +50,6 @@ def write(summary: dict[str, Any], path: Path) -> None:
 
 _JUDGED = {0: "good", 3: "unsure", 4: "unsure"}
 """How the sentence is marked, by exit status; any other is bad."""
-_MARKS = {"good": "✓", "unsure": "?", "bad": "✗"}
 
 
 def html(summary: dict[str, Any]) -> str:
@@ -77,18 +69,16 @@ def html(summary: dict[str, Any]) -> str:
 
 def _drawn(summary: dict[str, Any]) -> str:
     templates = environment(HERE, keep="\n\t")
-    templates.filters |= {
-        "number": _number,
-        "shortened": _shortened,
-        "bar": _bar,
-    }
+    templates.filters |= {"number": _number, "shortened": _shortened, "bar": _bar}
     verdict = _JUDGED.get(summary["exit_status"], "bad")
     return templates.get_template("page.html.j2").render(
         s=summary,
         css=Markup((HERE / "page.css").read_text("utf-8")),  # noqa: S704 a file of ours
         judged=verdict,
-        mark=_MARKS[verdict],
-        verdicts={name: (kind, VERDICTS[name]) for name, kind in CLASSES.items()},
+        mark=MARKS[verdict],
+        verdicts={
+            name: (kind, VERDICTS[name]) for kind, names in CLASSES.items() for name in names
+        },
         marks=MARKS,
         alarm_verdicts=ALARMS,
         streams=STREAMS,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from actonce.records.report import write
+from actonce.records.report.page import write
 from tests.records.report import summaries
 from tests.support.browser import Browser, browser_or_skip
 
