@@ -47,7 +47,6 @@ from actonce_pipeline.errors import CannotAudit
 _NO_DICTIONARY: Final = frozenset({"at", "identity"})
 _EXPIRES: Final = timedelta(days=30)
 """Nothing expires sooner: the least that `RecordsRetentionDays` of records.yaml may be."""
-_TRIES: Final = 3
 _MANIFEST: Final = ".manifest"
 
 FORM: Final = hashlib.sha256(
@@ -192,7 +191,7 @@ class Cache:
             relisted: lists the files once more, to see whether one has changed meanwhile.
 
         Raises:
-            CannotAudit: what was written is not there, or a file changes whenever it is read.
+            CannotAudit: what was written is not there, or a file changed while it was read.
         """
         self._version = version(self.spark.version, self.effects)
         below = files_below(place(self.spark, self._folder))
@@ -231,29 +230,18 @@ class Cache:
         relisted: Callable[[], Listing],
     ) -> None:
         """Cache the rows of days, of files that nobody has changed while they were read."""
-        for _ in range(_TRIES):
-            for day, of_day in files.items():
-                before = sources.get(day) or contents(of_day)  # so that a change shows
-                self._read_day(day, of_day, before, known.get(day))
-            now = {file.path: file for file in relisted().files} if files else {}
-            files = {
-                day: [now[file.path] for file in of_day if file.path in now]
-                for day, of_day in files.items()
-                if day in self.days
-            }
-            sources = {day: contents(of_day) for day, of_day in files.items()}
-            files = {day: files[day] for day in files if sources[day] != self.days[day].sources}
-            if not files:
-                return
-        path = next(p for day in files for p in differences(self.days[day].sources, sources[day]))
-        raise CannotAudit(f"{path} changes whenever it is read: audit again when nobody writes it.")
+        for day, of_day in files.items():
+            # Known before they are read, so that a change shows.
+            self._read_day(day, of_day, sources.get(day) or contents(of_day), known.get(day))
+        now = {file.path: file for file in relisted().files} if files else {}
+        for day, of_day in files.items():
+            after = contents([now[file.path] for file in of_day if file.path in now])
+            for path in differences(self.days[day].sources, after):
+                raise CannotAudit(f"{path} changed while it was read: audit again.")
 
     def _read_day(
         self, day: date, files: Sequence[File], sources: Files, was: Manifest | None
     ) -> None:
-        if not files:
-            self.gone[day] = self.days.pop(day)
-            return
         folder = f"rows/{uuid4().hex}"
         rows = records(self.spark, tuple(files), self.effects)
         counts = write_rows(rows, f"{self._folder}/{folder}", day)
@@ -263,14 +251,12 @@ class Cache:
             if part.below.startswith("part-") and part.below.endswith(".parquet")
         }
         judged = was.judged if was else None
-        self.days[day] = Manifest(sources, parts, counts, self._version, judged=judged)
-        there = self.rows([day]).count()
-        if there != counts.rows:  # Spark has another file system for this place, say
+        if counts.rows and not parts:  # Spark has another file system for this place, say
             raise CannotAudit(
-                f"Of {counts.rows:,} rows that were written below {self._folder}/{folder}, "
-                f"{there:,} are there: name another folder with --out."
+                f"Spark wrote {counts.rows:,} rows, and none is below {self._folder}/{folder}: "
+                "name another folder with --out."
             )
-        self._write(day, self.days[day])
+        self._write(day, Manifest(sources, parts, counts, self._version, judged=judged))
 
     def _clean(self, below: Sequence[ListedFile], known: Mapping[date, Manifest]) -> None:
         """Delete what no manifest names: rows of before, or of an audit that was killed."""
@@ -283,8 +269,8 @@ class Cache:
     def close(self, days: Iterable[date]) -> None:
         """Note by which files days were judged that are over; a later change of them shows.
 
-        What was cached of days that are gone goes, but of one that was judged not before somebody
-        has looked.
+        What was cached of days that are gone is named no more, but of one that was judged not
+        before somebody has looked.
         """
         for day in days:
             manifest = self.days.get(day)
@@ -294,8 +280,6 @@ class Cache:
         for day, manifest in self.gone.items():
             if manifest.judged is None or self.from_raw:
                 here.delete(f"{day}{_MANIFEST}")
-                for name in manifest.rows:
-                    here.delete(name)
 
     def _write(self, day: date, manifest: Manifest) -> None:
         text = json.dumps(asdict(manifest), ensure_ascii=False)
