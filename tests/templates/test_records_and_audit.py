@@ -125,6 +125,5 @@ def test_slots_begin_each_hour_or_quarter_of_one_and_only_if_asked_for() -> None
 
 
 def test_what_a_slot_looks_at_is_written_before_it_looks() -> None:
-    for stream in STREAMS:
-        seconds = destination(stream)["BufferingHints"]["IntervalInSeconds"]
-        assert seconds == {"Fn::If": ["HasSlots", 60, 900]}
+    for stream in STREAMS:  # it looks up to five minutes before it
+        assert destination(stream)["BufferingHints"]["IntervalInSeconds"] <= 300 - 120
