@@ -145,7 +145,7 @@ def test_the_night_tells_each_second_card(
     assert packed.returncode == 0, packed.stderr
 
     night = datetime.fromisoformat(day) + timedelta(days=1, hours=3)
-    start(stack, "fired", scheduled_input(stack, "scheduled", night))
+    start(stack, "fired", scheduled_input(stack, night))
     ended = wait_for_execution(stack, execution_of(stack, f"audit-{day}"), JOB_SECONDS)
 
     assert (ended["status"], ended["error"]) == ("FAILED", "Alarms"), ended

@@ -73,7 +73,7 @@ def _state_machine(one: Made) -> Calls:
         one.properties.get("Role") or one.properties["RoleArn"],
         "states",
         "Step Functions logs and traces",
-        (LOG_DELIVERIES, "*"),
+        (LOG_DELIVERIES, *("*" for name in one.properties if name.startswith("Logging"))),
         (
             "xray:PutTraceSegments PutTelemetryRecords GetSamplingRules GetSamplingTargets",
             *_traced(one),

@@ -22,7 +22,7 @@ MACHINE = "arn:aws:states:us-east-1:1:stateMachine:audit"
 
 def context(name: str, entered: str = "2026-11-21T03:00:01.500Z") -> dict[str, Any]:
     return {
-        "Execution": {"Name": name},
+        "Execution": {"Name": name, "StartTime": "2026-11-21T03:00:00.000Z"},
         "State": {"EnteredTime": entered},
         "StateMachine": {"Id": MACHINE},
     }
@@ -178,14 +178,14 @@ SLOTS: dict[str, Answers] = {
 
 SCHEDULES: dict[str, tuple[dict[str, str], str]] = {
     "each night": ({"scheduled": "2026-03-01T03:00:00Z"}, "2026-03-01T03:00:01.500Z"),
-    "in time": ({"slot": "2026-11-20T14:15:00Z"}, "2026-11-20T14:15:21.042Z"),
+    "in time": ({"scheduled": "2026-11-20T14:15:00Z"}, "2026-11-20T14:15:21.042Z"),
     # The slot at midnight is yesterday's last.
-    "at midnight": ({"slot": "2026-11-21T00:00:00Z"}, "2026-11-21T00:00:09.000Z"),
+    "at midnight": ({"scheduled": "2026-11-21T00:00:00Z"}, "2026-11-21T00:00:09.000Z"),
     # Of a time that is not yet nobody can say that all was handed over.
-    "too early": ({"slot": "2027-01-01T00:00:00Z"}, "2026-11-20T14:15:59.999Z"),
-    "late": ({"slot": "2026-11-20T14:15:00Z"}, "2026-11-20T16:02:00.000Z"),
+    "too early": ({"scheduled": "2027-01-01T00:00:00Z"}, "2026-11-20T14:15:59.999Z"),
+    "late": ({"scheduled": "2026-11-20T14:15:00Z"}, "2026-11-20T16:02:00.000Z"),
 }
-"""What a schedule gives, and when."""
+"""What the schedule gives, and when."""
 
 
 def run(data: Any, answers: Answers, name: str, entered: str = "2026-11-21T03:00:01.500Z") -> Any:
@@ -239,6 +239,14 @@ def test_without_a_table_nothing_is_exported() -> None:
     assert "RunAudit" in ended.states
 
 
+def test_an_export_is_awaited_for_three_hours() -> None:
+    in_time = run(DAY, GOOD_NIGHT, "audit-2026-11-20", "2026-11-21T05:59:59.000Z")
+    assert "RunAudit" in in_time.states
+    too_late = run(DAY, GOOD_NIGHT, "audit-2026-11-20", "2026-11-21T06:00:00.000Z")
+    assert too_late.error == "NotAudited"
+    assert "did not end within three hours" in too_late.arguments["PublishOutcome"]["Message"]
+
+
 def window(exporting: Any) -> tuple[str, str]:
     """From when to when effects are exported."""
     asked_for = exporting["IncrementalExportSpecification"]
@@ -279,9 +287,9 @@ def test_only_what_another_try_may_mend_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [{"scheduled": "2026-11-21T03:00:00Z"}, {"slot": "2026-11-21T03:00:00Z"}]
+    "data", [{"scheduled": "2026-11-21T03:00:00Z"}, {"scheduled": "2026-11-21T03:15:00Z"}]
 )
-def test_a_schedule_that_fires_twice_is_suppressed_by_the_executions_name(
+def test_the_schedule_that_fires_twice_is_suppressed_by_the_executions_name(
     data: dict[str, str],
 ) -> None:
     exists = "StepFunctions.ExecutionAlreadyExistsException"
@@ -291,6 +299,12 @@ def test_a_schedule_that_fires_twice_is_suppressed_by_the_executions_name(
 
     assert (ended.error, ended.states[-1]) == ("", "Done")
     assert STATES["StartDay"]["Retry"][0] == {"ErrorEquals": [exists], "MaxAttempts": 0}
+
+
+@pytest.mark.parametrize("data", [{}, {"slot": "2026-11-21T14:15:00Z"}])
+def test_without_a_day_and_a_time_nothing_is_started(data: dict[str, str]) -> None:
+    assert run(data, {}, "by-hand").states == ["Day?", "Failed"]
+    assert "names no day" in asl.evaluate(STATES["Failed"]["Cause"], input=data)
 
 
 # --------------------------------------------------------------------------- what is asked for
