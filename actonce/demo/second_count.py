@@ -104,11 +104,10 @@ def _audited(records: Path, now: datetime, *, by_word: bool, last: bool) -> dict
     tomorrow = datetime.combine(now.date() + timedelta(days=1), time(1), UTC)
     request = requests.Request(str(records), as_of=tomorrow, by_executions=by_word)
     try:
-        with session.ended_together():
-            spark = session.spark_session("actonce-audit")
-            summary: dict[str, Any] = job.audit(spark, request)
-            if last:
-                spark.stop()
+        spark = session.spark_session("actonce-audit")
+        summary: dict[str, Any] = job.audit(spark, request)
+        if last:
+            spark.stop()
     except Exception as error:
         reason = str(error).split("\n", 1)[0]
         raise Failed(f"The audit of the demo's records failed: {reason}") from error
