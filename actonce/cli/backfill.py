@@ -52,8 +52,11 @@ def backfill(
     """
     # Here, for Spark takes longer to import than all else of the command line.
     from actonce_pipeline.backfill import plan  # noqa: PLC0415
-    from actonce_pipeline.backfill.errors import BackfillFailed, WrongRequest  # noqa: PLC0415
-    from actonce_pipeline.backfill.rows import Selection  # noqa: PLC0415
+    from actonce_pipeline.backfill.rows import (  # noqa: PLC0415
+        BackfillFailed,
+        Selection,
+        WrongRequest,
+    )
     from actonce_pipeline.errors import CannotAudit  # noqa: PLC0415
     from actonce_pipeline.spark.session import spark_session  # noqa: PLC0415
 
