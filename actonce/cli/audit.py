@@ -103,11 +103,10 @@ def audit(
         )
         storage.check_is_there(request.records)  # what Spark would say some seconds later
         console.say("Starting Spark …")
-        with session.ended_together():
-            spark = session.spark_session("actonce-audit")
-            summary: dict[str, Any] = job.audit(spark, request)
-            page = put_page(spark, summary, request.out)
-            spark.stop()
+        spark = session.spark_session("actonce-audit")
+        summary: dict[str, Any] = job.audit(spark, request)
+        page = put_page(spark, summary, request.out)
+        spark.stop()
     except CannotAudit as error:
         raise UsageError(str(error)) from error
     except Exception as error:

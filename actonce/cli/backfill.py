@@ -52,10 +52,13 @@ def backfill(
     """
     # Here, for Spark takes longer to import than all else of the command line.
     from actonce_pipeline.backfill import plan  # noqa: PLC0415
-    from actonce_pipeline.backfill.errors import BackfillFailed, WrongRequest  # noqa: PLC0415
-    from actonce_pipeline.backfill.rows import Selection  # noqa: PLC0415
+    from actonce_pipeline.backfill.rows import (  # noqa: PLC0415
+        BackfillFailed,
+        Selection,
+        WrongRequest,
+    )
     from actonce_pipeline.errors import CannotAudit  # noqa: PLC0415
-    from actonce_pipeline.spark.session import ended_together, spark_session  # noqa: PLC0415
+    from actonce_pipeline.spark.session import spark_session  # noqa: PLC0415
 
     def session() -> "SparkSession":
         console.say("Starting Spark, which plans")
@@ -64,9 +67,8 @@ def backfill(
     started = time.monotonic()
     folder = to or Path(f"{archive.absolute()}.backfill")
     try:
-        with ended_together():
-            selection = Selection.of_options(message_id, leave_out)
-            counts = plan.make(session, archive, selection, folder, sync_folder)
+        selection = Selection.of_options(message_id, leave_out)
+        counts = plan.make(session, archive, selection, folder, sync_folder)
     except (WrongRequest, CannotAudit) as error:
         raise UsageError(str(error)) from error
     except BackfillFailed as error:

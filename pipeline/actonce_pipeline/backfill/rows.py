@@ -11,7 +11,6 @@ from typing import Any
 
 from actonce_core import strict_json
 from actonce_core.execution import execution_input, too_large, unusable_id
-from actonce_pipeline.backfill.errors import WrongRequest
 
 MESSAGE_ID = "message_id"
 """The field of the body that carries the id; the stack's default MessageIdFrom finds it there."""
@@ -19,6 +18,14 @@ MESSAGE_ID = "message_id"
 # JSON may have them raw; SQS does not take them (SendMessage, API reference).
 _NONCHARACTERS = re.compile("[\ufffe\uffff]")
 _NOTHING = frozenset({"\\N", "NULL", "NA", "NaN"})  # as exporters write it
+
+
+class BackfillFailed(Exception):
+    """It could not be done (exit status 1); the text is one sentence for a person."""
+
+
+class WrongRequest(BackfillFailed):
+    """It cannot be asked for like this (exit status 2)."""
 
 
 class BadRow(ValueError):
@@ -56,22 +63,14 @@ class Selection:
         """Check that a CSV file has what is asked for.
 
         Raises:
-            WrongRequest: a column is not there, or stands twice, or `message_id` would be lost.
+            WrongRequest: a column is not there, or has no name of its own.
         """
-        for name in columns:
-            if columns.count(name) > 1:
-                raise WrongRequest(f"{file}: the column {name!r} stands twice in the first line.")
-        for field in self.message_id + self.leave_out:
-            if field not in columns:
-                has = ", ".join(columns)
-                raise WrongRequest(
-                    f"{file} has no column {field!r}, which is asked for; it has {has}."
-                )
-        taken = MESSAGE_ID in columns and MESSAGE_ID not in self.leave_out
-        if taken and self.message_id != (MESSAGE_ID,):
+        asked = self.message_id + self.leave_out
+        if "" in columns or len({*columns}) < len(columns) or not {*asked} <= {*columns}:
             raise WrongRequest(
-                f"{file} has a column {MESSAGE_ID!r} that is not the id that --message-id makes: "
-                f"leave it out with --leave-out {MESSAGE_ID}, or take it as the id."
+                f"{file} has the columns {', '.join(map(repr, columns))}: each has to have a name "
+                "of its own (row numbers: pandas index=False, R row.names=FALSE), and "
+                f"{', '.join(map(repr, asked))} to be among them."
             )
 
     def message(self, row: dict[str, Any]) -> tuple[str, str]:
@@ -87,7 +86,10 @@ class Selection:
         for field in self.leave_out:
             body = _without(body, field)
         if body.get(MESSAGE_ID, message_id) != message_id and self.message_id != (MESSAGE_ID,):
-            raise BadRow(f"Its {MESSAGE_ID!r} is another than the id that its fields make.")
+            raise BadRow(
+                f"Its {MESSAGE_ID!r} is another than the id that its fields make: take it as the "
+                "id, or leave it out."
+            )
         body = body | {MESSAGE_ID: message_id}
         text = strict_json.canonical(body)
         sent = _NONCHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -101,18 +103,6 @@ class Selection:
             return parts[0]
         # Two ids never become one: without this, ("a/b", "c") and ("a", "b/c") would.
         return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
-
-
-def parse(text: str) -> Any:
-    """Parse strict JSON, as the starter does.
-
-    Raises:
-        BadRow: it is not JSON, or two parsers could read it differently.
-    """
-    try:
-        return strict_json.parse(text)
-    except strict_json.NotJson as error:
-        raise BadRow(f"It is not JSON: {error}.") from None
 
 
 def _fields(option: str, text: str) -> tuple[str, ...]:

@@ -1,13 +1,12 @@
 """The Spark session: one that starts here, or spark-submit's own."""
 
-import contextlib
+import atexit
 import logging
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -40,16 +39,11 @@ def spark_session(name: str) -> SparkSession:
     if not use_java():
         raise CannotAudit(NONE_FOUND)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    if SparkContext._active_spark_context is None:  # noqa: SLF001 - it has no public name
-        _start_jvm()
     builder = builder.master("local[*]").config(map=_HERE)
     # In the main thread Spark would put a handler of its own in Ctrl-C's place, which calls the
     # JVM in the middle of whatever was being asked of it. So Ctrl-C waits until Spark is there.
     with ThreadPoolExecutor(1) as thread:
-        spark = thread.submit(builder.getOrCreate).result()
-    # A file that cannot be read is reported by the audit, not by a stack trace.
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
+        return thread.submit(_started, builder).result()
 
 
 _CONFIGURATION: Final[dict[str, Any]] = {
@@ -87,22 +81,19 @@ _HERE: Final[dict[str, Any]] = {
 }
 
 
-@contextlib.contextmanager
-def ended_together() -> Iterator[None]:
-    """Let a JVM that `spark_session` starts end with what is done in it, however early that ends.
-
-    Left alone it ends by itself when this process is gone, but a minute later, or not at all where
-    it was just about to start a context.
-    """
-    try:
-        yield
-    except (KeyboardInterrupt, SystemExit):
-        _end_jvm()
-        raise
+def _started(builder: Any) -> SparkSession:
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - it has no public name
+        _start_jvm()
+    spark: SparkSession = builder.getOrCreate()
+    # A file that cannot be read is reported by the audit, not by a stack trace.
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
 
 
 def _start_jvm() -> None:
     """Start the JVM; what it says of itself goes into a file, for nobody can do anything about it.
+
+    It ends with this process. Left alone it would a minute later, or not at all.
 
     Raises:
         CannotAudit: it does not start.
@@ -110,8 +101,7 @@ def _start_jvm() -> None:
     # py4j tells of an interrupted call by the root logger, which without this prints it.
     logging.getLogger().addHandler(logging.NullHandler())
     with tempfile.TemporaryFile() as output:
-        # In a group of its own, by which it can be ended whole.
-        how = {"stdout": output, "stderr": subprocess.STDOUT, "start_new_session": True}
+        how = {"stdout": output, "stderr": subprocess.STDOUT}
         try:
             launch: Callable[..., Any] = launch_gateway
             gateway = launch(SparkConf().set("spark.driver.defaultJavaOptions", BRIEF), how)
@@ -119,15 +109,5 @@ def _start_jvm() -> None:
             output.seek(0)
             words = " ".join(output.read().decode(errors="replace").split())
             raise CannotAudit(f"Spark did not start: {words[:500] or error}") from error
+    atexit.register(gateway.proc.terminate)
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as above
-
-
-def _end_jvm() -> None:
-    """End the process groups that children of this process lead: JVMs, also one that starts."""
-    listing = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid=,pgid="], capture_output=True, text=True, check=True
-    ).stdout
-    for pid, parent, group in map(str.split, listing.splitlines()):
-        if int(parent) == os.getpid() and pid == group:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(int(group), signal.SIGTERM)  # so that it takes its temporary files along
