@@ -1,6 +1,5 @@
 """The Spark session: one that starts here, or spark-submit's own."""
 
-import atexit
 import logging
 import os
 import subprocess
@@ -93,7 +92,7 @@ def _started(builder: Any) -> SparkSession:
 def _start_jvm() -> None:
     """Start the JVM; what it says of itself goes into a file, for nobody can do anything about it.
 
-    It ends with this process. Left alone it would a minute later, or not at all.
+    It ends with this process, which closes its standard input.
 
     Raises:
         CannotAudit: it does not start.
@@ -109,5 +108,4 @@ def _start_jvm() -> None:
             output.seek(0)
             words = " ".join(output.read().decode(errors="replace").split())
             raise CannotAudit(f"Spark did not start: {words[:500] or error}") from error
-    atexit.register(gateway.proc.terminate)
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as above
