@@ -55,7 +55,7 @@ def _killed(command: list[str], out: Path, moment: str) -> bool:
         ("cache/rows/*/_temporary/**/*.parquet", ()),
         ("cache/*.manifest", ()),
         ("messages/_temporary/**/*.parquet", ()),
-        ("messages/.spark-staging-*/**/*.parquet", ("--day", DAY)),
+        ("messages/.spark-staging-*/**/*.parquet", ("--from", DAY, "--until", DAY)),
     ],
 )
 def test_what_a_killed_audit_left_is_not_believed(
