@@ -1,4 +1,4 @@
-"""What is judged where a stream is missing or could not be read, and by whose word."""
+"""What is judged where a stream is missing or could not be read."""
 
 from dataclasses import replace
 from datetime import date, timedelta
