@@ -54,6 +54,9 @@ CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
     "no effects, rejected": (
         without("effects"), NOW, [STARTED, Code.CLOSED_REJECTED], ("rejected", True)
     ),
+    "no effects, done and rejected": (
+        without("effects"), NOW, [STARTED, DONE, Code.DECIDED_REJECT], ("performed_once", False)
+    ),
     "no effects, waits": (
         without("effects"), NOW, [STARTED, Code.POSTED], ("awaiting_decision", True)
     ),
