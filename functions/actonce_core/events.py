@@ -15,7 +15,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from actonce_core.delivery import Delivery
-from actonce_core.execution import execution_name, unusable_id
+from actonce_core.execution import execution_name
 from actonce_core.message import Refusal
 from actonce_core.result import DeliveryResult
 
@@ -66,9 +66,7 @@ class EventBus:
         if not isinstance(result.outcome, Refusal):
             return None
         message_id, sqs_id = result.outcome.message_id, delivery.original_sqs_message_id
-        # Both may be a producer's attribute, unchecked and larger than an event.
-        if message_id is not None and unusable_id(message_id):
-            message_id = None
+        # It may be a producer's attribute, unchecked and larger than an event.
         if not _SQS_MESSAGE_ID.fullmatch(sqs_id):
             sqs_id = delivery.sqs_message_id
         return DELIVERY_REFUSED, {

@@ -118,6 +118,8 @@ class MessageReader:
             with _ONE_AT_A_TIME:
                 return self.read_whole(delivery)
         message_id = None if self._id_is_in_body else _as_message_id(self._find_id(delivery, None))
+        if message_id is not None and unusable_id(message_id):
+            message_id = None
         return Refusal(
             Reason.TOO_LARGE,
             f"The body was not read: it has {size:,} bytes of UTF-8; an execution takes at most "

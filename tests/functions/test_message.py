@@ -253,11 +253,14 @@ def test_a_body_that_is_too_large_is_not_parsed(
 ) -> None:
     monkeypatch.setattr(strict_json, "parse", None)
     body = '{"message_id":"m","a":[' + "[]," * 100_000 + "[]]}"
-    attribute = {"message_attributes": {"id": text_attribute("m-1")}}
+    attribute, long = (
+        {"message_attributes": {"id": text_attribute(one)}} for one in ("m-1", "m" * 2049)
+    )
     for source, of_delivery, message_id in (
         ("body:message_id", {}, None),
         ("attribute:id", attribute, "m-1"),
         ("attribute:id", {}, None),
+        ("attribute:id", long, None),
         ("sqs-message-id", {}, "sqs-1"),
     ):
         refusal = refuse(body, MessageReader(source), **of_delivery)

@@ -1,4 +1,4 @@
-"""What is judged where a stream is missing or could not be read, and by whose word."""
+"""What is judged where a stream is missing or could not be read."""
 
 from dataclasses import replace
 from datetime import date, timedelta
@@ -53,6 +53,9 @@ CASES: dict[str, tuple[Coverage, Horizon, list[int], tuple[str, bool]]] = {
     "no effects, one": (without("effects"), NOW, [STARTED, Code.EFFECT], ("performed_once", False)),
     "no effects, rejected": (
         without("effects"), NOW, [STARTED, Code.CLOSED_REJECTED], ("rejected", True)
+    ),
+    "no effects, done and rejected": (
+        without("effects"), NOW, [STARTED, DONE, Code.DECIDED_REJECT], ("performed_once", False)
     ),
     "no effects, waits": (
         without("effects"), NOW, [STARTED, Code.POSTED], ("awaiting_decision", True)

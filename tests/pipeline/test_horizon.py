@@ -9,7 +9,7 @@ from actonce_pipeline.audit.cache import DayCounts
 from actonce_pipeline.audit.horizon import Horizon, horizon_of
 from actonce_pipeline.audit.job import _over
 from actonce_pipeline.audit.reading.listing import File, Listing
-from actonce_pipeline.audit.results.summary import uncovered
+from actonce_pipeline.audit.results.summary import uncovered, unrecorded
 from tests.pipeline.nights import requested
 from tests.pipeline.streams_on_disk import DAY, STREAMS
 
@@ -63,6 +63,13 @@ def test_effects_are_missed_on_days_that_are_over() -> None:
     assert caveats(0) == caveats(ms(24)) == []
     (said,) = caveats(ms(48))
     assert said.startswith("2026-02-01: effects is missing")
+
+
+def test_it_is_told_of_each_day_that_nobody_recorded_what_is_sent() -> None:
+    files = tuple(one for one in FILES if one.stream != "sent" or one.day == DATE)
+    ((days, said),) = unrecorded(Listing(files, (), 0), (DATE, NEXT))
+    assert days == (NEXT, NEXT)
+    assert said.startswith("2026-02-01: sent is missing")
 
 
 def test_a_day_that_has_not_begun_is_not_looked_at() -> None:

@@ -234,10 +234,14 @@ class Cache:
             # Known before they are read, so that a change shows.
             self._read_day(day, of_day, sources.get(day) or contents(of_day), known.get(day))
         now = {file.path: file for file in relisted().files} if files else {}
+        changed: list[str] = []
         for day, of_day in files.items():
             after = contents([now[file.path] for file in of_day if file.path in now])
-            for path in differences(self.days[day].sources, after):
-                raise CannotAudit(f"{path} changed while it was read: audit again.")
+            if found := differences(self.days[day].sources, after):
+                self._write(day, replace(self.days[day], sources={}))  # so its rows are of no files
+                changed += found
+        if changed:
+            raise CannotAudit(f"{changed[0]} changed while it was read: audit again.")
 
     def _read_day(
         self, day: date, files: Sequence[File], sources: Files, was: Manifest | None

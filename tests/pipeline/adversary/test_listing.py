@@ -2,7 +2,9 @@
 
 import os
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -36,6 +38,7 @@ def test_nothing_below_the_root_is_passed_over(tmp_path: Path) -> None:
     read = len(listed(root).files)
     day = f"effects/dt={DAY}"
     found = {"round": "linked_folder", "pipe": "unreadable_file"}
+    later = datetime.now(UTC) + timedelta(days=1)
     (root / day / "round").symlink_to(root)
     os.mkfifo(root / day / "pipe")
     for name, text, reason in (
@@ -48,6 +51,7 @@ def test_nothing_below_the_root_is_passed_over(tmp_path: Path) -> None:
         (f"{day}/AWSDynamoDB/1/manifest-files.md5", "x" * 24, None),
         (f"{day}/AWSDynamoDB/1/manifest-summary.checksum", "x" * 200, None),
         (f"{day}/deeper/dt=2026-01-30/two-days.jsonl", "x", "misplaced_file"),
+        (f"effects/dt={later.date()}/of-later.jsonl", "x", "misplaced_file"),
         ("quarantine/part-0.json", "x", "misplaced_file"),
         ("summary.json", "{}", "misplaced_file"),
         ("messages/day=2026-01-31/mine.jsonl", "x", "misplaced_file"),
@@ -60,6 +64,23 @@ def test_nothing_below_the_root_is_passed_over(tmp_path: Path) -> None:
     listing = listed(root)
     assert reasons(listing) == found
     assert len(listing.files) == read + 2  # the export's own files
+
+
+def test_a_folder_is_named_that_may_be_listed_and_not_entered() -> None:
+    user = os.geteuid()
+    with TemporaryDirectory() as top:
+        root = write(Path(top) / "records", performed("m"))
+        for folder, mode in ((Path(top), 0o755), (root / "effects", 0o444)):
+            folder.chmod(mode)
+        try:
+            os.seteuid(user or 65534)  # nothing is refused to root
+            unread = list_records(NO_SPARK, str(root)).unread
+        finally:
+            os.seteuid(user)
+            (root / "effects").chmod(0o755)
+    assert [(Path(one.path).name, one.reason) for one in unread] == [
+        (f"dt={DAY}", "unreadable_folder")
+    ]
 
 
 @pytest.mark.parametrize("above", ["messages", f"effects/dt={DAY}"])
@@ -84,6 +105,7 @@ def test_results_of_this_audit_are_no_records_and_those_of_others_are_named(tmp_
         ):
             (root / audit / name).parent.mkdir(parents=True, exist_ok=True)
             (root / audit / name).write_text("x")
+    (root / "audit" / "quarantine").symlink_to(tmp_path)
     later = modified / 1000 + 1000
     for file in root.rglob("audit/**/*"):
         os.utime(file, (later, later))

@@ -227,7 +227,7 @@ def rules() -> list[Rule]:
 def doubts() -> dict[str, Column]:
     """What keeps a verdict from being certain, in words, by a message's facts."""
     no_effect, one = col("effects") == 0, col("effects") == 1
-    decided = no_effect & (col("was_rejected") | col("was_resolved"))
+    decided = no_effect & ~col("said_done") & (col("was_rejected") | col("was_resolved"))
     acted = (col("closed") | col("accepted") | one) & (col("effects") < 2)
     return {
         "it ended nowhere, but not every witness was there": col("gone") & ~col("witnessed"),

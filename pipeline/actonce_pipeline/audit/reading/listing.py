@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from actonce_pipeline.audit.reading.passed_over import HIDDEN, is_file_passed_over
 from actonce_pipeline.audit.reading.storage import HERE, ListedFile, is_uri, place, readable
 from actonce_pipeline.audit.reading.streams import STREAMS
+from actonce_pipeline.audit.times import day_of, now_ms
 from actonce_pipeline.errors import CannotAudit
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ EXPORT_MANIFEST: Final = re.compile(
 )
 """What an export says of itself, which is read, too."""
 UNFINISHED_EXPORT: Final = "unfinished_export"
-_EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
+_EARLIEST: Final = date(2000, 1, 1)
+CLOCKS_DIFFER_MS: Final = 3_600_000
 
 _MOST_BYTES: Final = 2**30
 """Of a file that is not here, and so held in memory."""
@@ -188,9 +190,9 @@ def _results_below(root: str, out: str) -> str | None:
 
 
 def _day(text: str) -> date | None:
-    """A folder's day; none for one that no record can be of."""
+    """A folder's day; none for one that no record can be of, or that has not come."""
     try:
         day = date.fromisoformat(text)
     except ValueError:
         return None
-    return day if _EARLIEST <= day <= _LATEST else None
+    return day if _EARLIEST <= day <= day_of(now_ms() + CLOCKS_DIFFER_MS) else None

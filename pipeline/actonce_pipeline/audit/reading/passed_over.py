@@ -20,13 +20,13 @@ _CONTROL: Final = re.compile(r"CWL CONTROL MESSAGE[^{}]*")
 
 def is_file_passed_over(one: ListedFile, results: str | None) -> bool:
     """Whether a file is; `results`: the results' folder, from the root on (None: elsewhere)."""
+    if results is not None and one.below.startswith(results):
+        return True
     if one.problem:
         return False
     if one.size == 0 and (HIDDEN.search(one.below) or one.below.endswith("_$folder$")):
         return True
-    if one.size <= _LONGEST_CHECKSUM and _CHECKSUMS.match(one.below):
-        return True
-    return results is not None and one.below.startswith(results)
+    return one.size <= _LONGEST_CHECKSUM and bool(_CHECKSUMS.match(one.below))
 
 
 def is_control_message(batch: dict[str, Any]) -> bool:

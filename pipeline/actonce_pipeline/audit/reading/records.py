@@ -22,16 +22,12 @@ from typing import Any, BinaryIO, Final, NamedTuple, cast
 from actonce_core import strict_json
 from actonce_pipeline.audit.reading import effects
 from actonce_pipeline.audit.reading.effects import Attributes
-from actonce_pipeline.audit.reading.listing import EXPORT_MANIFEST, PLACE
+from actonce_pipeline.audit.reading.listing import CLOCKS_DIFFER_MS, EXPORT_MANIFEST, PLACE
 from actonce_pipeline.audit.reading.passed_over import is_control_message
 from actonce_pipeline.audit.reading.row import Row
 from actonce_pipeline.audit.reading.storage import HERE
-from actonce_pipeline.audit.reading.streams import (
-    KNOWN_VERSION,
-    OPERATOR_REJECTED,
-    REFUSED,
-    Code,
-)
+from actonce_pipeline.audit.reading.streams import KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, Code
+from actonce_pipeline.audit.times import DAY_MS
 
 _CLOSED_PERFORMED: Final = int(Code.CLOSED_PERFORMED)
 _PERFORMED: Final = "performed"
@@ -51,8 +47,6 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _HASH: Final = "sha256-"  # begins the name of an execution whose id makes no name
 _EARLIEST_MS: Final = 946_684_800_000  # 2000; an earlier time is none, or in other units
-_DAY_MS: Final = 86_400_000
-_CLOCKS_DIFFER_MS: Final = 3_600_000
 _WORDS: Final = 500  # characters of what a record says
 _EXPORTED: Final = int(Code.EXPORTED)
 _OF_ANOTHER: Final = int(Code.OF_ANOTHER)
@@ -82,7 +76,7 @@ def rows_of(
         yield _unread(path, None, broken)
         return
     # What arrived on a day happened before its end.
-    too_late = _milliseconds(f"{folder}T00:00:00Z") + _DAY_MS + _CLOCKS_DIFFER_MS
+    too_late = _milliseconds(f"{folder}T00:00:00Z") + DAY_MS + CLOCKS_DIFFER_MS
     is_manifest = stream == "effects" and EXPORT_MANIFEST.match(path) is not None
     with opened() as source:
         for number, raw in enumerate(_unpacked(source), 1):

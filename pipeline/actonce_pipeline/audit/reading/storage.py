@@ -185,10 +185,9 @@ class _Here:
 def _walk(root: str) -> Iterator[ListedFile]:
     """All files below a folder; links to folders, which may lead anywhere, are not followed."""
     refused: list[str] = []
-    for folder, folders, files in os.walk(
-        root, onerror=lambda error: refused.append(error.filename)
-    ):
-        links = (name for name in folders if Path(folder, name).is_symlink())
+    walked = os.walk(root, onerror=lambda error: refused.append(error.filename))
+    for folder, folders, files in walked:
+        links = (name for name in folders if os.path.islink(f"{folder}/{name}"))  # noqa: PTH114
         for name in (*files, *links):
             yield _listed(root, f"{folder}/{name}")
     for folder in refused:

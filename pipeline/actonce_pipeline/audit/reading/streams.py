@@ -21,8 +21,8 @@ TELLS: Final = {
 """What cannot be told of a day without the stream."""
 
 WITNESSES: Final = ("deliveries", "executions", "effects")
-"""Who has to be there on every day that is judged. `sent` has to be if it is on any: whether a
-producer records what it sends is not the stack's to know. No alarm hangs on `dead_letters`."""
+"""Who has to be there on every day that is judged. Whether a producer records what is `sent` is not
+the stack's to know; no alarm hangs on `dead_letters`."""
 
 KNOWN_VERSION: Final = "1"
 """Of the plain records; a line of any other version is quarantined."""

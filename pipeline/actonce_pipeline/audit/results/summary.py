@@ -165,7 +165,8 @@ _UNFINISHED: Final = (
 
 def unrecorded(listing: Listing, span: Interval) -> list[Caveat]:
     """That nobody records what is sent, which keeps no day from being clean; see `WITNESSES`."""
-    return [] if listing.days_of("sent") else [(span, f"{_days(span)}: {_missing('sent')}")]
+    without = absent(listing.days_of("sent"), *span)
+    return [(days, f"{_days(days)}: {_missing('sent')}") for days in without]
 
 
 def _missing(stream: str) -> str:
