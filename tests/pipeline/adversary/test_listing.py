@@ -193,19 +193,3 @@ def test_where_nothing_can_be_read_it_says_what_there_is(tmp_path: Path) -> None
     path.touch()
     with pytest.raises(CannotAudit, match=r"records.parquet \(unreadable_parquet\)"):
         listed(tmp_path)
-
-
-def test_a_folder_that_may_not_be_entered_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = write(tmp_path, performed("m"))
-    (root / "effects" / f"dt={DAY}" / "locked").mkdir()
-    enter = os.scandir
-
-    def refuse(folder: str) -> object:
-        if str(folder).endswith("/locked"):
-            raise PermissionError(13, "Permission denied", folder)
-        return enter(folder)
-
-    monkeypatch.setattr(os, "scandir", refuse)
-    assert reasons(listed(root)) == {"locked": "unreadable_folder"}
