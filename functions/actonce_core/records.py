@@ -56,6 +56,7 @@ def delivery_record(
         "first_received_at": time("ApproximateFirstReceiveTimestamp"),
     }
     if isinstance(result, Exception):
+        record["message_id"] = None  # it was looked for
         end = {"end": "failed", "error": error_name(result)}
     elif isinstance(refusal := result.outcome, Refusal):
         message_id = refusal.message_id

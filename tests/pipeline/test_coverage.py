@@ -8,14 +8,14 @@ from pyspark.sql import Row, SparkSession
 
 from actonce_pipeline.audit.horizon import Horizon
 from actonce_pipeline.audit.judging.verdicts import Coverage, per_message, with_verdicts
-from actonce_pipeline.audit.reading.streams import REFUSED, STREAMS, Code
+from actonce_pipeline.audit.reading.streams import HASHED_IDS, REFUSED, STREAMS, Code
 from actonce_pipeline.audit.times import DAY_MS, Interval, midnight
 
 DAY: Final = date(2026, 1, 31)
 NEXT: Final = DAY + timedelta(days=1)
 NOON: Final = midnight(DAY) + DAY_MS // 2
 OVER: Final = midnight(NEXT)
-NONE: Final[dict[str, list[Interval]]] = {stream: [] for stream in STREAMS}
+NONE: Final[dict[str, list[Interval]]] = {stream: [] for stream in (*STREAMS, HASHED_IDS)}
 WHOLE: Final = Coverage(DAY - timedelta(days=200), NEXT, NONE, NONE)
 NOW: Final = Horizon(OVER, OVER)
 

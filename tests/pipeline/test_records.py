@@ -203,7 +203,7 @@ HASHED = "sha256-" + "0" * 64
     ("stream", "line", "message_id", "what"),
     [
         ("sent", line_of(*sent(None, at(1))), "sqs:q-1", "accepted by SQS"),
-        ("deliveries", spoiled(end="failed", message_id=None), None, "failed"),
+        ("deliveries", spoiled(end="failed", message_id=None), "sqs:q-1", "failed"),
         ("executions", event(), "m", "RUNNING"),
         ("executions", event(input="[]"), None, "RUNNING"),
         ("executions", event(input=json.dumps({"message_id": HASHED})),

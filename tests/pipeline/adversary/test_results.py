@@ -32,8 +32,21 @@ def test_hadoop_lists_what_a_folder_here_holds(spark: SparkSession, tmp_path: Pa
         (root / "effects" / name).write_text("" if "empty" in name else "x")
     listed = {(one.below, one.size) for one in storage._Hadoop(spark, f"file://{root}").files()}
     assert listed == {(one.below, one.size) for one in storage.place(spark, str(root)).files()}
+    nowhere = storage._Hadoop(spark, f"file://{root}/nowhere")
     with pytest.raises(CannotAudit):
-        storage._Hadoop(spark, f"file://{root}/nowhere").files()
+        nowhere.files()
+    assert storage.files_below(nowhere) == []
+
+
+def test_a_folder_that_may_not_be_listed_is_not_taken_for_none() -> None:
+    """What is cached there would be forgotten, and a judged file's change with it."""
+
+    class Closed:
+        def files(self) -> list[storage.ListedFile]:
+            raise CannotAudit("s3://b cannot be read: Access Denied") from RuntimeError()
+
+    with pytest.raises(CannotAudit, match="Access Denied"):
+        storage.files_below(Closed())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

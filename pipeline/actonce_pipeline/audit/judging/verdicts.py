@@ -33,6 +33,7 @@ from actonce_pipeline.audit.reading.events import is_of
 from actonce_pipeline.audit.reading.listing import Listing
 from actonce_pipeline.audit.reading.streams import (
     DELIVERED,
+    HASHED_IDS,
     REFUSED,
     STREAMS,
     Code,
@@ -47,6 +48,7 @@ _NONE: Final = -1  # in place of a code: there is no record
 _DONE: Final = (Code.CLOSED_PERFORMED, Code.CLOSED_FOUND)
 _DECIDED: Final = (Code.CLOSED_REJECTED, Code.CLOSED_RESOLVED)
 _CLOCKS_DIFFER_MS: Final = 60_000
+_NAME: Final = r"\A(?!sha256-)[0-9A-Za-z_-]{1,80}\z"  # an id that names its execution itself
 _MOST_INTERVALS: Final = 100  # of a stream, in a plan
 
 
@@ -72,7 +74,7 @@ class Coverage:
             since,
             until,
             {name: _few(absent(listing.days_of(name), since, until)) for name in STREAMS},
-            {name: _few(intervals(unread.get(name, ()))) for name in STREAMS},
+            {name: _few(intervals(unread.get(name, ()))) for name in (*STREAMS, HASHED_IDS)},
         )
 
     def has(self, stream: str) -> Column:
@@ -317,6 +319,8 @@ def _absences(coverage: Coverage, horizon: Horizon) -> dict[str, Column]:
     vouched = F.when(closed, is_end_certain).otherwise(coverage.saw("seen_until", "deliveries"))
     # Nobody's message: no producer's, and none that SQS delivered.
     by_hand = col("said_failed") & col("no_request")
+    unread_names = _meets(coverage.unread[HASHED_IDS], F.date_add("seen_until", 1))
+    vouched &= _surely(col("message_id").rlike(_NAME)) | ~unread_names
     return {
         "gone": ~ended & col("settled") & (closed | silent),
         "witnessed": coverage.saw("seen_until", "effects", "executions") & vouched & ~by_hand,

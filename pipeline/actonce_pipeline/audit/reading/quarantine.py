@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from actonce_pipeline.audit.reading.listing import Listing
 from actonce_pipeline.audit.reading.storage import is_uri, readable
-from actonce_pipeline.audit.reading.streams import STREAMS
+from actonce_pipeline.audit.reading.streams import HASHED_IDS, STREAMS
 
 MAX_EXAMPLES = 100
 _OF_ANOTHER: Final = frozenset({"not_a_record", "missing_field", "unknown_value", "wrong_type"})
@@ -48,7 +48,7 @@ def quarantine(
     """
     unread = [one for one in listing.unread if since is None or one.day is None or one.day >= since]
     by_reason: dict[str, int] = {}
-    days: dict[str, set[date]] = {stream: set() for stream in STREAMS}
+    days: dict[str, set[date]] = {stream: set() for stream in (*STREAMS, HASHED_IDS)}
     for one in unread:
         by_reason[one.reason] = by_reason.get(one.reason, 0) + 1
         for stream in (one.stream,) if one.stream else STREAMS:
@@ -60,7 +60,8 @@ def quarantine(
         for row in bad.groupBy("problem", "stream", "folder").count().collect():
             reason = row["problem"]
             by_reason[reason] = by_reason.get(reason, 0) + row["count"]
-            for stream in STREAMS if reason in _OF_ANOTHER else (row["stream"],):
+            of = HASHED_IDS if reason == "hashed_id" else row["stream"]
+            for stream in STREAMS if reason in _OF_ANOTHER else (of,):
                 days[stream].add(date.fromisoformat(row["folder"]))
         examples += [
             row.asDict() | {"file": readable(row["file"])}

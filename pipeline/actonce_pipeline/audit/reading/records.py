@@ -233,10 +233,11 @@ _FAILED: Final = int(Code.FAILED)
 def _id_of(stream: str, record: dict[str, Any], code: int | None) -> str | None:
     """Which message it is of; that of a message without an id of its own is known by SQS's.
 
-    Only an execution may have none, which somebody started by hand, and a delivery that failed.
+    Only an execution may have none, which somebody started by hand.
     """
     message_id, sqs_id = _text(record, "message_id"), _text(record, "sqs_message_id")
-    if message_id is not None or stream == "executions" or code == _FAILED:
+    is_unsaid = code == _FAILED and "message_id" not in record  # by an earlier release
+    if message_id is not None or stream == "executions" or is_unsaid:
         return message_id
     if stream not in ("sent", "deliveries") or code in _ACCEPTED or sqs_id is None:
         raise BadRecord("missing_field")

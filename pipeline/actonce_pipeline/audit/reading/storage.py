@@ -90,7 +90,9 @@ def files_below(folder: Place) -> list[ListedFile]:
     """All files below a folder; none if there is no folder."""
     try:
         return folder.files()
-    except CannotAudit:
+    except CannotAudit as error:
+        if error.__cause__ and "FileNotFoundException" not in str(error):
+            raise
         return []
 
 

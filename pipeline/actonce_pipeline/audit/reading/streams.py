@@ -24,6 +24,9 @@ WITNESSES: Final = ("deliveries", "executions", "effects")
 """Who has to be there on every day that is judged. Whether a producer records what is `sent` is not
 the stack's to know; no alarm hangs on `dead_letters`."""
 
+HASHED_IDS: Final = "executions of hashed ids"
+"""Beside the streams: what may not have been read of messages whose ids make no name."""
+
 KNOWN_VERSION: Final = "1"
 """Of the plain records; a line of any other version is quarantined."""
 
