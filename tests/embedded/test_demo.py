@@ -82,7 +82,6 @@ def test_ctrl_c_while_messages_come_to_rest_leaves_neither_the_stack_nor_spark(
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "The embedded AWS that it had brought up is down" in err
-    assert "has not come to its end" in summary.read_text()  # nobody waited for it
     wait_until(lambda: _processes_of(paths) == [])
 
 
