@@ -265,9 +265,8 @@ def _records_of_effects(source: EffectStore, left_out: Counter[str]) -> Iterator
             left_out[f"have no {name}, and are not counted as effects"] += 1
             continue
         found = True
-        at = timestamp(effect.at) if effect.at else None
-        record: Record = {"stream": "effects", "version": 1, "at": at}
-        record["message_id"] = effect.message_id
+        record: Record = {"stream": "effects", "version": 1, "message_id": effect.message_id}
+        record["at"] = timestamp(effect.at) if effect.at else None
         if effect.effect_id is None:
             left_out[_ALONE] += 1
         else:

@@ -39,10 +39,7 @@ def file_of(root: Path, stream: str, day: date) -> Path:
 
 
 def is_final(root: Path, stream: str, day: date) -> bool:
-    """Whether a day's file is there, whole, and was read when the day was over.
-
-    One that something else put there is not: its header has no time.
-    """
+    """Whether a day's file is there, whole, and was read when the day was over."""
     try:
         with gzip.open(file_of(root, stream, day)) as file:
             while file.read(1024 * 1024):
@@ -119,9 +116,9 @@ class DayFiles:
                 file.with_name(self._name).replace(file)
         finally:
             for day, (packed, raw) in self._open.items():
-                with raw:
-                    packed.close()
                 self._files[day].with_name(self._name).unlink(missing_ok=True)
+                with contextlib.suppress(OSError), raw:  # a full disk takes no last bytes
+                    packed.close()
 
     def _opened(self, day: date) -> tuple[gzip.GzipFile, BinaryIO]:
         if day not in self._open:

@@ -322,13 +322,7 @@ def test_extras_are_those_of_the_package() -> None:
     optional = declared["optional-dependencies"]
     of_distribution = packages_distributions()
     for extra, modules in extras.MODULES.items():
-        included = ("pipeline", "audit") if extra == "pipeline" else (extra,)
-        named = {
-            re.split(r"[\[<>=~ ]", requirement)[0].lower()
-            for one in included
-            for requirement in optional[one]
-        }
+        named = {re.split(r"[\[<>=~ ]", one)[0].lower() for one in optional[extra]}
         distributions = [name for module in modules for name in of_distribution[module]]
         brought = {name.lower().replace("_", "-") for name in distributions}
-        assert brought <= named
-        assert brought == named or extra == "pipeline"
+        assert brought == named

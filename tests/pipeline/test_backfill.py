@@ -117,8 +117,8 @@ def test_one_file_is_read_by_many_tasks_and_each_line_keeps_its_number(
 
 FAULTS: dict[str, tuple[bytes, int, dict[int, str]]] = {
     "joined.csv": (
-        b"id,x\n11,a\nid,x\n12,b\n\xef\xbb\xbfid,x\nx,id\n", 2,
-        {3: "is a header", 5: "is a header", 6: "is a header"},
+        b"id,x\n11,a\nid,x\n12,b\n\xef\xbb\xbfid,x\n", 2,
+        {3: "is a header", 5: "is a header"},
     ),
     "bad.csv": (
         b'id,x\n21\n21,2,3\n"x"y,2\n\xff,1\nb"c"d,1\n22,a\rb\n"2""3","a,b"\n,1\n8,'
@@ -192,6 +192,8 @@ def test_each_fault_has_a_line_and_each_exporter_s_file_is_read(tmp_path: Path) 
         ("cut.csv", 'id,"x\n', "first line cannot be read"),
         ("cut.jsonl.gz", gzip.compress(b'{"id":1}\n', mtime=0)[:14], "cut.jsonl.gz cannot be read"),
         ("excel.csv", 'id,x\n\n1,a\n2,"two\nlines"\n', "excel.csv, line 4: It ends within"),
+        ("joined.csv", "id,x\n1,a\nx,id\nb,2\n", "joined.csv, line 3: It is a header in another"),
+        ("put.jsonl._COPYING_", '{"id":1}\n', "_COPYING_ cannot be read"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_row_by_row_is_refused(
@@ -257,7 +259,8 @@ def test_what_is_there_already_stays(tmp_path: Path) -> None:
     for source, to, refusal, message in (
         (archive, tmp_path, WrongRequest, "is there already"),
         (archive, archive, WrongRequest, "is there already"),
-        (archive, archive / "plan", BackfillFailed, "File exists"),
+        (archive, archive / "plan", WrongRequest, "lies in the archive"),
+        (tmp_path, tmp_path / "plan", WrongRequest, "lies in the archive"),
         (tmp_path / "gone", tmp_path / "new", WrongRequest, "no file or folder"),
     ):
         with pytest.raises(refusal, match=message):

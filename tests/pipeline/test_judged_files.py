@@ -73,6 +73,17 @@ def test_it_is_judged_anew_and_named_until_it_is_back_or_accepted(
     assert status_and_files(audit_again(spark, place)) == (0, {})
 
 
+def test_a_change_shows_across_a_new_release_that_counts_less(
+    spark: SparkSession, place: Path
+) -> None:
+    for manifest in (place / "out" / "cache").glob("*.manifest"):
+        fields = json.loads(manifest.read_text())
+        fields["counts"]["unknown_ids"] = 0
+        manifest.write_text(json.dumps(fields | {"version": "of before"}))
+    file_of(place).write_bytes(file_of(place).read_bytes() + b"\n")
+    assert status_and_files(audit_again(spark, place)) == (3, {PATH: "changed"})
+
+
 def test_a_whole_day_that_is_gone_is_named_and_what_expired_is_judged_by_what_was_cached(
     spark: SparkSession, place: Path
 ) -> None:

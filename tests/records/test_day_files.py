@@ -1,7 +1,9 @@
 import gzip
 import json
+import resource
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from random import random
 from typing import Any
 
 import pytest
@@ -58,6 +60,18 @@ def test_what_was_there_stays_when_writing_fails(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="half-way"):
         fail_half_way()
     assert read(tmp_path, MONDAY) == [{"n": 1}]
+
+
+def test_a_full_disk_keeps_nothing_of_what_it_did_not_take(tmp_path: Path) -> None:
+    """An audit would name it, and it would hold the last bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(OSError, match="large"):
+            write(tmp_path, *((day, {"n": random()}) for day in (MONDAY, TUESDAY) * 1000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_two_runs_at_once_leave_each_other_alone_and_the_last_one_counts(tmp_path: Path) -> None:

@@ -69,11 +69,12 @@ def _function(one: Made) -> Calls:
 
 def _state_machine(one: Made) -> Calls:
     """step-functions/latest/dg/: cw-logs.html, concepts-xray-tracing.html."""
+    said = one.properties.get("Logging") or one.properties.get("LoggingConfiguration", {})
     yield from _in_name_of(
         one.properties.get("Role") or one.properties["RoleArn"],
         "states",
         "Step Functions logs and traces",
-        (LOG_DELIVERIES, *("*" for name in one.properties if name.startswith("Logging"))),
+        (LOG_DELIVERIES, *("*" if said.get("Level", "OFF") != "OFF" else "")),
         (
             "xray:PutTraceSegments PutTelemetryRecords GetSamplingRules GetSamplingTargets",
             *_traced(one),

@@ -301,7 +301,7 @@ def test_the_schedule_that_fires_twice_is_suppressed_by_the_executions_name(
     assert STATES["StartDay"]["Retry"][0] == {"ErrorEquals": [exists], "MaxAttempts": 0}
 
 
-@pytest.mark.parametrize("data", [{}, {"slot": "2026-11-21T14:15:00Z"}])
+@pytest.mark.parametrize("data", [{}, {"slot": "2026-11-21T14:15:00Z"}, {"day": "yesterday"}])
 def test_without_a_day_and_a_time_nothing_is_started(data: dict[str, str]) -> None:
     assert run(data, {}, "by-hand").states == ["Day?", "Failed"]
     assert "names no day" in asl.evaluate(STATES["Failed"]["Cause"], input=data)

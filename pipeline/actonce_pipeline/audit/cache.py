@@ -103,10 +103,11 @@ class Manifest:
 
     @classmethod
     def of(cls, text: str) -> Self | None:
-        """From the JSON of its fields; None: it is torn, or of a version that wrote another."""
+        """From the JSON of its fields; None: it is torn. Counts of another version are left out."""
         try:
             fields = json.loads(text)
-            return cls(**fields | {"counts": DayCounts(**fields["counts"])})
+            known = {name: fields["counts"][name] for name in DayCounts.__slots__}
+            return cls(**fields | {"counts": DayCounts(**known)})
         except (ValueError, TypeError, KeyError):
             return None
 

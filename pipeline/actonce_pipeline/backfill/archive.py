@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from actonce_core import strict_json
-from actonce_pipeline.audit.reading.passed_over import HIDDEN
+from actonce_pipeline.audit.reading.passed_over import HALF_COPIED, HIDDEN
 from actonce_pipeline.audit.reading.storage import HERE, ListedFile, place
 from actonce_pipeline.backfill.rows import BadRow, Selection, WrongRequest
 
 OPEN_QUOTE: Final = "It ends within a quoted field, and a row has to be one line."
-"""Of a line of CSV behind which nothing can be told apart."""
+OTHER_ORDER: Final = "It is a header in another order, and what follows would be mistaken."
+"""Of lines of CSV behind which nothing can be told apart."""
 REPEATED_HEADER: Final = "It is a header, as of a file that was joined to another."
 
 _LONGEST_LINE = 1024 * 1024  # bytes: what SQS takes as a message
@@ -53,7 +54,7 @@ def listed(archive: Path) -> list[ListedFile]:
         there = place(None, str(archive)).files()
     found = [one for one in there if not HIDDEN.search(one.below) and (one.size or one.problem)]
     for one in found:
-        if one.problem:
+        if one.problem or one.below.endswith(HALF_COPIED):
             raise WrongRequest(f"{archive}/{one.below} cannot be read: mend it, or take it away.")
     if not found:
         raise WrongRequest(f"{archive} holds no JSON Lines, CSV or Parquet file that is not empty.")
@@ -118,7 +119,7 @@ def fields_of(raw: bytes, header: Header) -> dict[str, Any] | None:
             f"It has {len(values)} fields, and the first line names {len(header)} columns."
         )
     if sorted(values) == sorted(header):
-        raise BadRow(REPEATED_HEADER)
+        raise BadRow(REPEATED_HEADER if tuple(values) == header else OTHER_ORDER)
     return dict(zip(header, values, strict=True))
 
 

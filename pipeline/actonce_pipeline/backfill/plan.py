@@ -26,7 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from actonce_pipeline.audit.reading.storage import as_argument, first_line
 from actonce_pipeline.backfill import archive as archives
-from actonce_pipeline.backfill.archive import OPEN_QUOTE, REPEATED_HEADER, File
+from actonce_pipeline.backfill.archive import OPEN_QUOTE, OTHER_ORDER, REPEATED_HEADER, File
 from actonce_pipeline.backfill.rows import BackfillFailed, BadRow, Selection, WrongRequest
 
 _ROW = "name string, problem string, message_id string, body string"
@@ -71,11 +71,10 @@ def make(
     try:
         if not archive.exists():
             raise WrongRequest(f"There is no file or folder {archive}.")
+        if archive.absolute() in folder.parents:
+            raise WrongRequest(f"{folder} lies in the archive: name another folder with --to.")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise WrongRequest(
-                f"{folder} is there already: send what was planned in it, or name another folder "
-                "with --to."
-            )
+            raise WrongRequest(f"{folder} is there already: send it, or name another with --to.")
         found = archives.listed(archive)
         files = [archives.file_of(one, selection) for one in found]
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -142,7 +141,7 @@ def _placed(written: DataFrame) -> DataFrame:
     """The rows, without what is none, by name (of the file) and line (from 1).
 
     Raises:
-        WrongRequest: a line of CSV ends within a quoted field.
+        WrongRequest: a line of CSV leaves open what follows it.
     """
     first, count = F.min("position").alias("first"), F.count("*").alias("count")
     blocks = written.groupBy("name", "block").agg(first, count)
@@ -157,7 +156,8 @@ def _placed(written: DataFrame) -> DataFrame:
         .where(~is_header)
         .select("name", line, "problem", "message_id", "body")
     )
-    for name, number, problem, *_ in rows.where(F.col("problem") == OPEN_QUOTE).take(1):
+    open_ended = F.col("problem").isin(OPEN_QUOTE, OTHER_ORDER)
+    for name, number, problem, *_ in rows.where(open_ended).take(1):
         raise WrongRequest(f"{name}, line {number}: {problem}")
     return rows
 

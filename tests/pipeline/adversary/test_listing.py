@@ -132,7 +132,7 @@ def test_an_unread_file_says_whose_it_may_be(tmp_path: Path) -> None:
     root = write(tmp_path, performed("m"))
     for name in (
         "errors/effects/processing-failed/dt=2026-01-30/1", "lost", f"effects/dt={DAY}/_hidden",
-        f"effects/dt={DAY}/sent/dt={DAY}/of-two",
+        f"effects/dt={DAY}/sent/dt={DAY}/of-two", f"effects/dt={DAY}/x._COPYING_",
     ):  # fmt: skip
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("x")
@@ -141,6 +141,7 @@ def test_an_unread_file_says_whose_it_may_be(tmp_path: Path) -> None:
         "1": ("effects", "2026-01-30"),
         "lost": (None, "None"),
         "_hidden": ("effects", DAY),
+        "x._COPYING_": ("effects", DAY),
         "of-two": (None, "None"),
     }
 

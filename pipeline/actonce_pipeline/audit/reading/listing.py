@@ -10,7 +10,7 @@ from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from actonce_pipeline.audit.reading.passed_over import HIDDEN, is_file_passed_over
+from actonce_pipeline.audit.reading.passed_over import HALF_COPIED, HIDDEN, is_file_passed_over
 from actonce_pipeline.audit.reading.storage import HERE, ListedFile, is_uri, place, readable
 from actonce_pipeline.audit.reading.streams import STREAMS
 from actonce_pipeline.audit.times import day_of, now_ms
@@ -156,7 +156,7 @@ def _problem(one: ListedFile, stream: str | None) -> str | None:
         return "misplaced_file"
     if is_parquet(one.below) and stream != "effects":
         return "unknown_format"
-    if HIDDEN.search(one.below):
+    if HIDDEN.search(one.below) or one.below.endswith(HALF_COPIED):
         return "hidden_file"  # Hadoop passes over it in silence
     if one.size == 0 and is_parquet(one.below):
         return "unreadable_parquet"

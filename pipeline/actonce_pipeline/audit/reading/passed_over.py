@@ -11,6 +11,7 @@ from typing import Any, Final
 from actonce_pipeline.audit.reading.storage import ListedFile
 
 HIDDEN: Final = re.compile(r"(^|/)[_.]")
+HALF_COPIED: Final = "._COPYING_"  # what Hadoop is still writing, and hides
 _CHECKSUMS: Final = re.compile(
     r"effects/dt=[^/]+/(.+/)?AWSDynamoDB/[^/]+/manifest-(summary|files)\.(md5|checksum)$", re.DOTALL
 )
