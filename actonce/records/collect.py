@@ -46,6 +46,9 @@ message on its way the earlier records are read first, so that none seems to com
 EXECUTIONS_KEPT = timedelta(days=90)
 """Step Functions forgets a Standard execution 90 days after it ended ("Service quotas")."""
 
+EXECUTIONS_SURELY_KEPT = timedelta(days=30)
+"""An account may have that shortened to 30 days ("Execution history retention")."""
+
 _RETRY_FOR = 300.0  # seconds for which calls that AWS throttles are repeated
 
 Record = dict[str, Any]
@@ -84,9 +87,9 @@ def collect(
     """Collect the streams of some days.
 
     Invariant: a file that was read when its day was over is final, and stays as it is; an audit may
-    vouch for it. Any other is replaced as a whole, so of the last earlier day, too: no newer file
-    vouches for records that one lacks. A stream that cannot be read leaves the others alone, and
-    its own files as they were.
+    vouch for it. Any other is replaced as a whole, unless Step Functions may have forgotten since
+    what it tells; so of the last earlier day, too: no newer file vouches for records that one
+    lacks. A stream that cannot be read leaves the others alone, and its own files as they were.
 
     Args:
         stack: whose.
@@ -218,6 +221,14 @@ class _Run:
     # ----------------------------------------------------------------- executions, dead letters
 
     def _executions(self, streams: Sequence[str]) -> None:
+        for name, day in itertools.product(streams, self.result.lines):
+            file, forgotten = file_of(self.root, name, day), self.now - EXECUTIONS_SURELY_KEPT
+            if day in self.days[name] and midnight(day) < forgotten and file.exists():
+                self.days[name].remove(day)
+                self.result.missing.append(
+                    f"{file} stays, though it was not read when its day was over: Step Functions "
+                    "may have forgotten what it tells. To have what is left, remove it."
+                )
         why = f"Step Functions forgets executions {EXECUTIONS_KEPT.days} days after they ended."
         days = self._days_since(self.now - EXECUTIONS_KEPT, streams, why)
         if days:

@@ -165,6 +165,24 @@ def test_a_file_that_was_read_when_its_day_was_over_stays_until_somebody_removes
     assert collected.missing == ["Step Functions forgot the execution m-4 while it was read."]
 
 
+def test_a_partial_file_stays_once_step_functions_may_have_forgotten_what_it_has(
+    stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An account may keep histories for 30 days only: what is left of them may be less."""
+    executions_collected(monkeypatch, "m-1")
+    run(stack, tmp_path, "executions")  # the day is not over
+    executions_collected(monkeypatch)
+    days, last = [TODAY, TODAY + timedelta(days=1)], MIDNIGHT + timedelta(days=30)
+    for now in (last + timedelta(seconds=1), last + timedelta(days=20)):
+        collected = run(stack, tmp_path, "executions", days=days, now=now)
+        assert ids(tmp_path, "executions") == ["m-1"]
+        assert collected.lines[TODAY] == {"executions": None}
+        (sentence,) = collected.missing
+        assert sentence.startswith(f"{file_of(tmp_path, 'executions', TODAY)} stays")
+        assert read(tmp_path, "executions", days[1]) == [], "of which there was no file"
+    assert run(stack, tmp_path, "executions", now=last).lines == {TODAY: {"executions": 0}}
+
+
 # --------------------------------------------------------------------------- effects
 
 
