@@ -4,9 +4,9 @@ import shlex
 from typing import Final
 
 from actonce.messages.dead_letters import DeadLetter
-from actonce.messages.history import HASHED_NAME_PREFIX
 from actonce.messages.story import Story
 from actonce.terminal.visible import visible
+from actonce_core.execution import HASHED_NAME_PREFIX
 
 
 def command(story: Story, words: str) -> str:

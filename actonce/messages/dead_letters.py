@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from actonce.messages.filters import Entry, EntryFilter, Listing, excerpt
-from actonce.messages.history import ENDED_UNDECIDED, HASHED_NAME_PREFIX, find_ended_undecided
+from actonce.messages.history import ENDED_UNDECIDED, find_ended_undecided
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import UsageError
-from actonce_core.execution import execution_name
+from actonce_core.execution import HASHED_NAME_PREFIX, execution_name
 from actonce_core.reason import NOTHING_HAPPENED, DeadLetterReason
 from actonce_core.records import timestamp
 

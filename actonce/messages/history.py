@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.stack.clients import Stack
-from actonce_core.execution import execution_name
+from actonce_core.execution import HASHED_NAME_PREFIX, execution_name
 from actonce_core.histories.events import Event, details, json_object
 from actonce_core.histories.stays import DEAD_LETTER, decision_of
 from actonce_core.records import timestamp
@@ -115,9 +115,6 @@ TELL_DEAD_LETTER, TELL_DECISION = "TellDeadLetter", "TellDecision"
 
 NO_FUNCTION_FINDS = "No function is named to look it up"
 """What FindEffect ends with where no FindFunctionArn was given."""
-
-HASHED_NAME_PREFIX = "sha256-"
-"""What the name of an execution begins with that is a hash of its message's id."""
 
 BEFORE_LOOK_UP = " | FindEffect: "
 """In a cause: between what ended the attempt and what ended the look-up."""

@@ -17,6 +17,7 @@ from actonce.messages.newest import Newest
 from actonce.messages.states import StateName, state_of_execution, state_of_running
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import UsageError
+from actonce_core.execution import HASHED_NAME_PREFIX
 from actonce_core.histories.reading import read_events
 from actonce_core.histories.stays import decision_waits
 from actonce_core.records import timestamp
@@ -209,9 +210,7 @@ def _recent(listed: Mapping[str, Any]) -> Recent:
     stopped = listed.get("stopDate")
     return Recent(
         name=listed["name"],
-        message_id=None
-        if listed["name"].startswith(history.HASHED_NAME_PREFIX)
-        else listed["name"],
+        message_id=None if listed["name"].startswith(HASHED_NAME_PREFIX) else listed["name"],
         status=listed["status"],
         state=None,
         since=listed["startDate"].astimezone(UTC),

@@ -23,8 +23,14 @@ Catch (States.DataLimitExceeded), so 1 KiB is left for the rest. A first attempt
 two ARNs as long as Lambda allows, takes some 600 bytes of that.
 """
 
-_SAFE_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
-_HASHED_FORM = re.compile(r"sha256-[0-9a-f]{64}")
+SAFE_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
+"""An id that may be its execution's name, unless it looks like a hash."""
+
+HASHED_NAME_PREFIX = "sha256-"
+"""What the name of an execution begins with that is a hash of its message's id."""
+
+HASHED_NAME = re.compile(rf"{HASHED_NAME_PREFIX}[0-9a-f]{{64}}")
+"""Such a name; nobody's id is one."""
 
 # SQS does not take them, not even in a dead letter (SendMessage, API reference: `#xE000-#xFFFD`).
 _NONCHARACTERS = re.compile("[\ufffe\uffff]")
@@ -37,9 +43,9 @@ def execution_name(message_id: str) -> str:
     another's hash.
     Source: StartExecution, "name" (1 to 80 characters; non-ASCII breaks CloudWatch).
     """
-    if _SAFE_NAME.fullmatch(message_id) and not _HASHED_FORM.fullmatch(message_id):
+    if SAFE_NAME.fullmatch(message_id) and not HASHED_NAME.fullmatch(message_id):
         return message_id
-    return "sha256-" + hashlib.sha256(message_id.encode("utf-8")).hexdigest()
+    return HASHED_NAME_PREFIX + hashlib.sha256(message_id.encode("utf-8")).hexdigest()
 
 
 def execution_input(

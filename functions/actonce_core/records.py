@@ -56,16 +56,18 @@ def delivery_record(
         "first_received_at": time("ApproximateFirstReceiveTimestamp"),
     }
     if isinstance(result, Exception):
-        record["message_id"] = None  # it was looked for
+        record["message_id"] = message_id  # null: it has none
         end = {"end": "failed", "error": error_name(result)}
-    elif isinstance(refusal := result.outcome, Refusal):
-        message_id = refusal.message_id
-        end = {"end": "refused", "reason": str(refusal.reason), "detail": refusal.detail}
     else:
-        end = {"end": str(result.outcome)}
-    if not isinstance(result, Exception) and (message := result.message) is not None:
-        message_id = message.message_id
-        record["fingerprint"] = message.fingerprint
+        message, outcome = result.message, result.outcome
+        if message is not None:
+            message_id = message.message_id
+            record["fingerprint"] = message.fingerprint
+        if isinstance(outcome, Refusal):
+            message_id = message_id or outcome.message_id
+            end = {"end": "refused", "reason": str(outcome.reason), "detail": outcome.detail}
+        else:
+            end = {"end": str(outcome)}
     if message_id is not None:
         record |= {"message_id": message_id, "execution_name": execution_name(message_id)}
     return record | end

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from actonce_core import strict_json
+from actonce_core.execution import HASHED_NAME
 from actonce_pipeline.audit.reading import effects
 from actonce_pipeline.audit.reading.effects import Attributes
 from actonce_pipeline.audit.reading.listing import CLOCKS_DIFFER_MS, EXPORT_MANIFEST, PLACE
@@ -45,7 +46,6 @@ _SEAM: Final = re.compile(r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)', re.AS
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
-_HASH: Final = "sha256-"  # begins the name of an execution whose id makes no name
 _EARLIEST_MS: Final = 946_684_800_000  # 2000; an earlier time is none, or in other units
 _WORDS: Final = 500  # characters of what a record says
 _EXPORTED: Final = int(Code.EXPORTED)
@@ -424,7 +424,7 @@ def _of_event(detail: Any) -> dict[str, Any]:
     if status == "RUNNING":
         at = detail.get("redriveDate") or detail.get("startDate")
     message_id = _text(detail, "name")
-    if given is None and (message_id or "").startswith(_HASH):
+    if given is None and HASHED_NAME.fullmatch(message_id or ""):
         raise BadRecord("hashed_id")
     if given is not None:
         try:
