@@ -7,7 +7,7 @@ Below the results' folder:
 
 Invariant: rows are judged only by a manifest of this version of the audit, while the files of
 records and of rows are those that it names. Each write has a folder of its own, so that whoever is
-killed spoils no rows; two audits are kept apart (`storage.alone_in`).
+killed spoils no rows; two audits at once have to be kept apart (`storage.alone_in`).
 
 Records expire, and the cache stays: a day whose files have expired is judged by what was cached of
 it, by a later version, too, that gives rows the same form.

@@ -38,9 +38,9 @@ def horizon_of(request: Request, listing: Listing, counts: Collection[DayCounts]
     that are older than their own records, as of a restored archive, leave their last day open.
     """
     if request.as_of is not None:
-        over = silence = in_ms(request.as_of)
+        moment = silence = in_ms(request.as_of)
     else:
-        over = max([listing.modified, *(one.newest_at or 0 for one in counts)]) - ARRIVES_MS
+        moment = max([listing.modified, *(one.newest_at or 0 for one in counts)]) - ARRIVES_MS
         silence = max([listing.modified, *(one.seen_at or 0 for one in counts)])
         silence = min(silence, end_of(max(listing.days())))
-    return Horizon(0 if request.present_only else midnight(day_of(over)), silence)
+    return Horizon(0 if request.present_only else midnight(day_of(moment)), silence)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from actonce_core import strict_json
 from actonce_pipeline.audit.reading.passed_over import HALF_COPIED, HIDDEN
-from actonce_pipeline.audit.reading.storage import HERE, ListedFile, place
+from actonce_pipeline.audit.reading.storage import HERE, ListedFile, list_file, place
 from actonce_pipeline.backfill.rows import BadRow, Selection, WrongRequest
 
 OPEN_QUOTE: Final = "It ends within a quoted field, and a row has to be one line."
@@ -47,9 +47,7 @@ def listed(archive: Path) -> list[ListedFile]:
     """
     archive = archive.absolute()
     if archive.is_file():
-        status = archive.stat()
-        here = f"{HERE}{archive}"
-        there = [ListedFile(here, archive.name, status.st_size, int(status.st_mtime * 1000))]
+        there = [list_file(str(archive.parent), str(archive))]
     else:
         there = place(None, str(archive)).files()
     found = [one for one in there if not HIDDEN.search(one.below) and (one.size or one.problem)]

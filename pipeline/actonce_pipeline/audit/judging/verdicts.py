@@ -28,6 +28,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.functions import col
 
+from actonce_core.execution import HASHED_NAME, SAFE_NAME
 from actonce_pipeline.audit.horizon import Horizon
 from actonce_pipeline.audit.reading.events import is_of
 from actonce_pipeline.audit.reading.listing import Listing
@@ -48,7 +49,8 @@ _NONE: Final = -1  # in place of a code: there is no record
 _DONE: Final = (Code.CLOSED_PERFORMED, Code.CLOSED_FOUND)
 _DECIDED: Final = (Code.CLOSED_REJECTED, Code.CLOSED_RESOLVED)
 _CLOCKS_DIFFER_MS: Final = 60_000
-_NAME: Final = r"\A(?!sha256-)[0-9A-Za-z_-]{1,80}\z"  # an id that names its execution itself
+_NAME: Final = rf"\A(?!{HASHED_NAME.pattern}\z){SAFE_NAME.pattern}\z"
+"""An id that is its execution's name, as `execution_name` has it; others are hashed."""
 _MOST_INTERVALS: Final = 100  # of a stream, in a plan
 
 
@@ -284,16 +286,18 @@ def _ends(horizon: Horizon) -> dict[str, Column]:
     performed_before = col("performed_first") < _last_time("execution")
     # SQS gives a message up whose deliveries fail; it lies in UnstartedQueue then.
     settled = last_at < horizon.over
+    said_done = execution.isin(*_DONE)
+    # So is what has ended in a state that nobody thought of here.
+    said_failed = ~execution.isin(_NONE, Code.RUNNING, *_DONE, *_DECIDED)
     given_up = (col("failed") > 0) & _silent(horizon.silence) & settled
     only_refused = ((col("refused") > 0) | given_up) & ~col("accepted") & (execution == _NONE)
     no_request = col("deliveries") + col("failed") + col("sent") == 0
     seen_until = F.greatest(last_at, F.least(last_at + GRACE_MS, F.lit(horizon.silence - 1)))
     return {
         "settled": settled,
-        "said_done": execution.isin(*_DONE),
-        # So is what has ended in a state that nobody thought of here.
-        "said_failed": ~execution.isin(_NONE, Code.RUNNING, *_DONE, *_DECIDED),
-        "closed": ~execution.isin(_NONE, Code.RUNNING, *_DECIDED),
+        "said_done": said_done,
+        "said_failed": said_failed,
+        "closed": said_done | said_failed,
         "waits": (dead_letter == Code.POSTED) & execution.isin(_NONE, Code.RUNNING),
         "was_rejected": (execution == Code.CLOSED_REJECTED) | (dead_letter == Code.DECIDED_REJECT),
         "was_resolved": resolved | letter_resolved,

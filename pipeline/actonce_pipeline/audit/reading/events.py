@@ -1,9 +1,9 @@
 """All streams' records, out of all their files, and those of some messages or days."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
+from pyspark import RDD
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
@@ -29,32 +29,22 @@ def records(
     """
     tables = [file.path for file in files if is_parquet(file.path)]
     paths = [file.path for file in files if not is_parquet(file.path)]
-    read = [_records_of_lines(spark, paths, effects)] if paths else []
+    found: list[RDD[Row]] = []
+    if paths:
+        given = _files(spark, paths)
+        found.append(given.flatMap(lambda row: rows_of(*row, attributes=effects)))
     if tables:
-        read.append(
-            _read(lines_of(spark, tables, effects), partial(rows_of_line, attributes=effects))
-        )
-    return reduce(DataFrame.union, read)
+        lines = lines_of(spark, tables, effects).rdd
+        found.append(lines.flatMap(lambda row: rows_of_line(*row, attributes=effects)))
+    return spark.createDataFrame(spark.sparkContext.union(found), SCHEMA, verifySchema=False)
 
 
-def _records_of_lines(
-    spark: SparkSession, paths: Sequence[str], effects: Attributes | None
-) -> DataFrame:
+def _files(spark: SparkSession, paths: Sequence[str]) -> RDD[Any]:
+    """Of each file the path, and the content of one that is not here."""
     if paths[0].startswith(HERE):
-        table = spark.range(0, len(paths), 1, min(len(paths), _TASKS))
-
-        def read(number: int) -> Iterator[Row]:
-            return rows_of(paths[number], attributes=effects)
-
-        return _read(table, read)
+        return spark.sparkContext.parallelize([(path,) for path in paths], min(len(paths), _TASKS))
     table = spark.read.format("binaryFile").load([as_argument(path) for path in paths])
-    return _read(table.select("path", "content"), partial(rows_of, attributes=effects))
-
-
-def _read(table: DataFrame, read: Callable[..., Iterator[Row]]) -> DataFrame:
-    """The rows that a function makes of each row's values."""
-    rows = table.rdd.flatMap(lambda row: read(*row))
-    return table.sparkSession.createDataFrame(rows, SCHEMA, verifySchema=False)
+    return table.select("path", "content").rdd
 
 
 def narrow(rows: DataFrame, days: Interval | None) -> DataFrame:

@@ -125,9 +125,10 @@ def list_records(spark: "SparkSession | None", root: str, out: str = "") -> List
     files: list[File] = []
     unread: list[UnreadFile] = []
     modified = 0
+    latest = day_of(now_ms() + CLOCKS_DIFFER_MS)
     for one in found:
         placed = _PLACE_BELOW.match(one.below) or _ERRORS.match(one.below)
-        day = _day(placed[2]) if placed and placed[1] in STREAMS else None
+        day = _day(placed[2], latest) if placed and placed[1] in STREAMS else None
         stream = placed[1] if placed and day else None
         problem = one.problem or _problem(one, stream)
         export = _EXPORT.match(one.below) if stream == "effects" else None
@@ -189,10 +190,10 @@ def _results_below(root: str, out: str) -> str | None:
     return below
 
 
-def _day(text: str) -> date | None:
+def _day(text: str, latest: date) -> date | None:
     """A folder's day; none for one that no record can be of, or that has not come."""
     try:
         day = date.fromisoformat(text)
     except ValueError:
         return None
-    return day if _EARLIEST <= day <= day_of(now_ms() + CLOCKS_DIFFER_MS) else None
+    return day if _EARLIEST <= day <= latest else None

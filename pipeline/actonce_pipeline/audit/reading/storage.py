@@ -191,13 +191,13 @@ def _walk(root: str) -> Iterator[ListedFile]:
     for folder, folders, files in walked:
         links = (name for name in folders if os.path.islink(f"{folder}/{name}"))  # noqa: PTH114
         for name in (*files, *links):
-            yield _listed(root, f"{folder}/{name}")
+            yield list_file(root, f"{folder}/{name}")
     for folder in refused:
-        yield _listed(root, folder, "unreadable_folder")
+        yield list_file(root, folder, "unreadable_folder")
 
 
-def _listed(root: str, path: str, problem: str | None = None) -> ListedFile:
-    """A file here; a name that Java cannot take is a problem."""
+def list_file(root: str, path: str, problem: str | None = None) -> ListedFile:
+    """A file here below a root; a name that Java cannot take is a problem."""
     size = modified = 0
     try:
         status = Path(path).stat()
@@ -206,11 +206,13 @@ def _listed(root: str, path: str, problem: str | None = None) -> ListedFile:
             problem = problem or ("linked_folder" if S_ISDIR(status.st_mode) else "unreadable_file")
     except OSError:  # a link to nowhere, or a folder that may be listed and not entered
         problem = problem or "unreadable_file"
-    name = path.encode("utf-8", "backslashreplace").decode("utf-8")
+    name, below = (
+        text.encode("utf-8", "backslashreplace").decode("utf-8")
+        for text in (path, path.removeprefix(root).lstrip("/"))
+    )
     if name != path:
         problem = problem or "unreadable_name"
-    below = name.removeprefix(root.encode("utf-8", "backslashreplace").decode("utf-8"))
-    return ListedFile(f"{HERE}{name}", below.lstrip("/"), size, modified, problem)
+    return ListedFile(f"{HERE}{name}", below, size, modified, problem)
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,11 +291,10 @@ class Findings:
     @property
     def trusted(self) -> list[str]:
         """What no record can show, a sentence."""
-        sentence = (
-            f"Of {_messages(self.unrepeatable)} the effects come from where there is one row for a "
-            "message, so a second effect would not be seen."
-        )
-        return [sentence] if self.unrepeatable else []
+        if not self.unrepeatable:
+            return []
+        where = "the effects come from where there is one row for a message"
+        return [f"Of {_messages(self.unrepeatable)} {where}, so a second effect would not be seen."]
 
     def sentence(self) -> str:
         """The answer."""

@@ -22,11 +22,11 @@ def refuse_others(spark: SparkSession, out: str) -> None:
         CannotAudit: there is something, and neither a summary nor a cache of an audit.
     """
     here = place(spark, out)
+    if '"exit_status"' in (here.read("summary.json") or ""):
+        return  # and nothing has to be listed
     there = [file.below for file in files_below(here) if file.size]
-    is_own = '"exit_status"' in (here.read("summary.json") or "") or any(
-        name.startswith(f"{CACHE}/") and name.endswith(".manifest") for name in there
-    )
-    if there and not is_own:
+    cached = (one for one in there if one.startswith(f"{CACHE}/") and one.endswith(".manifest"))
+    if there and not any(cached):
         raise CannotAudit(
             f"{out} holds {there[0]}, and nothing that an audit has written: the results replace "
             "what lies there, so name an empty folder with --out."
