@@ -206,6 +206,7 @@ HASHED = "sha256-" + "0" * 64
         ("deliveries", spoiled(end="failed", message_id=None), "sqs:q-1", "failed"),
         ("executions", event(), "m", "RUNNING"),
         ("executions", event(input="[]"), None, "RUNNING"),
+        ("executions", event(name="sha256-1", input=None), "sha256-1", "RUNNING"),
         ("executions", event(input=json.dumps({"message_id": HASHED})),
          HASHED, "RUNNING"),
         ("effects", line_of(*own_effect("m", at(1))), "m", "an effect"),
