@@ -93,6 +93,20 @@ def test_each_row_ends_where_it_belongs_in_the_archive_s_order(
     assert all(planned.quarantine.values())
 
 
+def test_rows_of_parquet_keep_each_microsecond_and_their_columns_names(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    for column, microseconds in (("x", 1), ("X", 999)):
+        time = f"timestamp_micros(1769850000000000 + {microseconds}) as at"
+        rows = spark.range(1).selectExpr("id", time, f"1 as {column}")
+        rows.write.parquet(f"{tmp_path}/archive/{column}")
+    planned = Planned(tmp_path, {}, Selection.of_options("id,at"))
+    assert planned.counts == Counts(rows=2, messages=2, duplicates=0, conflicts=0, quarantined=0)
+    assert [(one["at"], one["X"], one["x"]) for one in planned.messages] == [
+        ("2026-01-31T09:00:00.000999Z", 1, None), ("2026-01-31T09:00:00.000001Z", None, 1)
+    ]  # fmt: skip
+
+
 def test_one_file_is_read_by_many_tasks_and_each_line_keeps_its_number(
     tmp_path: Path, spark: SparkSession
 ) -> None:

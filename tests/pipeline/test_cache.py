@@ -96,9 +96,9 @@ def test_rows_are_believed_that_fit_the_files_of_their_day(
     [
         (replace(MANIFEST, version="v0"), {"sent/a": "1"}, {PART: 5}, True),
         (MANIFEST, {}, {PART: 5}, True),
-        (MANIFEST, FILES, {PART: 5}, False),
-        (MANIFEST, {"sent/a": "2"}, {PART: 5}, False),
-        (MANIFEST, {"sent/c": "3"}, {PART: 5}, False),
+        (MANIFEST, FILES | {"sent/a": "2"}, {PART: 5}, False),
+        (MANIFEST, {"sent/a": "2"}, {PART: 5}, True),
+        (MANIFEST, {"sent/c": "3"}, {PART: 5}, True),
         (MANIFEST, {}, {}, False),
         (replace(MANIFEST, form="another"), {}, {PART: 5}, False),
     ],

@@ -240,6 +240,16 @@ def test_effects_that_cannot_be_read_make_no_message_lost(
     assert judgements_of(root / "audit") == {"o-1": ("in_flight", False)}
 
 
+def test_an_effect_without_an_id_is_taken_on_trust_also_beside_one_that_has_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = write(tmp_path, done(), WITHOUT_EFFECTS)
+    known = {"order_id": "o-1", "sent_at": TIME}
+    lines = (json.dumps(one).encode() for one in (known | {"effect_id": "c-1"}, known))
+    put(root, "effects", "own.jsonl", b"\n".join(lines))
+    assert audited(spark, root, effects=OF_SHOP)["exit_status"] == 4
+
+
 # ------------------------------------------------------------------------------- parquet
 
 
@@ -283,6 +293,16 @@ def test_a_time_of_parquet_is_read_whatever_its_type(read_table: Any) -> None:
     found = read_table(*(table(time, effect_id=pa.array([7])) for time in TIMES.values()))
     values = {(row.message_id, row.at, row.description, row.problem) for row in found}
     assert (len(found), values) == (len(TIMES), {("o-1", MS, "7", None)})
+
+
+def test_ids_of_parquet_are_those_of_messages_and_each_effect_has_its_own(read_table: Any) -> None:
+    """Numbers that are not always there are floats; a time tells by its microseconds."""
+    effect_ids = pa.array([MS * 1000, MS * 1000 + 1, None], pa.timestamp("us", "UTC"))
+    found = read_table(table(pa.array([TIME] * 3), [4711.0, 4711.0, 0.5], effect_id=effect_ids))
+    assert sorted((row.message_id, row.description) for row in found) == [
+        ("0.5", "an effect"), ("4711", f"{DAY}T09:00:00.000000Z"),
+        ("4711", f"{DAY}T09:00:00.000001Z"),
+    ]  # fmt: skip
 
 
 def test_a_file_of_parquet_that_is_none_takes_no_other_along(read_table: Any) -> None:

@@ -10,7 +10,7 @@ records and of rows are those that it names. Each write has a folder of its own,
 killed spoils no rows; two audits at once have to be kept apart (`storage.alone_in`).
 
 Records expire, and the cache stays: a day whose files have expired is judged by what was cached of
-it, by a later version, too, that gives rows the same form.
+it, by a later version, too, that gives rows the same form. Files that come to it join that.
 """
 
 import contextlib
@@ -123,9 +123,9 @@ class Manifest:
         return is_whole and self.version == version and self.sources == sources
 
     def is_all_there_is(self, sources: Files, there: Mapping[str, int]) -> bool:
-        """Whether a day of which files have expired is known by its rows alone; see `fits`."""
+        """Whether files of a day have expired that only its rows tell of; see `fits`."""
         is_whole = self.rows.items() <= there.items()
-        return is_whole and self.form == FORM and sources.items() < self.sources.items()
+        return is_whole and self.form == FORM and not self.sources.keys() <= sources.keys()
 
 
 def differences(judged: Files, now: Files) -> dict[str, str]:
@@ -170,7 +170,7 @@ class Cache:
         from_raw: believe nothing that was cached before, where there is something to read.
         effects: see `Request`; rows that were read by others are read again.
         days: the manifests that fit their files, by day.
-        again: the others, which were read.
+        again: those of which something was read.
         changed: what became of the files by which days were judged, by their paths.
         gone: of days that were cached, and have no file any more, what they had.
     """
@@ -208,6 +208,8 @@ class Cache:
             now = sources[day]
             if day in expired and was.is_all_there_is(now, there):
                 self.days[day] = was
+                if not now.items() <= was.sources.items():
+                    self.again.add(day)
             elif not now:
                 # What this version cannot read of a day that has expired stays for one that can.
                 self.gone |= {} if day in expired else {day: was}
@@ -231,15 +233,17 @@ class Cache:
         relisted: Callable[[], Listing],
     ) -> None:
         """Cache the rows of days, of files that nobody has changed while they were read."""
+        # Known before they are read, so that a change shows.
+        before = {day: sources.get(day) or contents(of_day) for day, of_day in files.items()}
         for day, of_day in files.items():
-            # Known before they are read, so that a change shows.
-            self._read_day(day, of_day, sources.get(day) or contents(of_day), known.get(day))
+            self._read_day(day, of_day, before[day], known.get(day))
         now = {file.path: file for file in relisted().files} if files else {}
         changed: list[str] = []
         for day, of_day in files.items():
             after = contents([now[file.path] for file in of_day if file.path in now])
-            if found := differences(self.days[day].sources, after):
-                self._write(day, replace(self.days[day], sources={}))  # so its rows are of no files
+            if found := differences(before[day], after):
+                # So that its rows are of no files, or those of before.
+                self._write(day, known.get(day) or replace(self.days[day], sources={}))
                 changed += found
         if changed:
             raise CannotAudit(f"{changed[0]} changed while it was read: audit again.")
@@ -248,7 +252,13 @@ class Cache:
         self, day: date, files: Sequence[File], sources: Files, was: Manifest | None
     ) -> None:
         folder = f"rows/{uuid4().hex}"
-        rows = records(self.spark, tuple(files), self.effects)
+        if kept := self.days.get(day):  # of files that have expired, and others have come
+            old = kept.sources
+            files = [one for one in files if old.get(one.from_root) != sources[one.from_root]]
+            rows = records(self.spark, tuple(files), self.effects).union(self.rows([day]))
+            sources = {**old, **sources}
+        else:
+            rows = records(self.spark, tuple(files), self.effects)
         counts = write_rows(rows, f"{self._folder}/{folder}", day)
         parts = {
             f"{folder}/{part.below}": part.size

@@ -24,6 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
+from actonce_pipeline.audit.reading.parquet import AS_JSON
 from actonce_pipeline.audit.reading.storage import as_argument, first_line
 from actonce_pipeline.backfill import archive as archives
 from actonce_pipeline.backfill.archive import OPEN_QUOTE, OTHER_ORDER, REPEATED_HEADER, File
@@ -132,7 +133,7 @@ def _lines(spark: SparkSession, files: Sequence[File]) -> DataFrame:
         found.append(table.select("_metadata.file_path", block, within, line))
     if parquet := [as_argument(f"file:{file.path}") for file in files if file.is_parquet]:
         table = reader.option("mergeSchema", "true").parquet(*parquet)
-        line = F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).cast("binary")
+        line = F.to_json(F.struct("*"), AS_JSON).cast("binary")
         found.append(table.select("_metadata.file_path", F.lit(0), "_metadata.row_index", line))
     return reduce(DataFrame.union, found).toDF("path", "block", "position", "line")
 

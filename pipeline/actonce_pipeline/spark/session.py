@@ -47,6 +47,7 @@ def spark_session(name: str) -> SparkSession:
 
 _CONFIGURATION: Final[dict[str, Any]] = {
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
     # Set, a truncated gzip would lose its rest in silence.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",

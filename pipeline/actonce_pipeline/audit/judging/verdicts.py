@@ -127,6 +127,7 @@ def per_message(rows: DataFrame, days: Interval | None) -> DataFrame:
         "failed": code == Code.FAILED,
         "execution_records": execution,
         "effect_records": effect,
+        "nameless": effect & identity.isNull(),
         "dead_letter_records": dead_letter,
     }
     numbers = {
@@ -177,7 +178,7 @@ def with_verdicts(messages: DataFrame, coverage: Coverage, horizon: Horizon) -> 
         _time("delivered_last").alias("last_delivery_at"),
         _time("effect_at").alias("effect_at"),
         *("touched", "failed"),
-        ((col("effect_records") > 0) & col("effect_low").isNull()).alias("unrepeatable"),
+        (col("nameless") > 0).alias("unrepeatable"),
     )
 
 

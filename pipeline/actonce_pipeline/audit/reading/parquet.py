@@ -14,6 +14,8 @@ from actonce_pipeline.audit.reading.effects import Attributes
 from actonce_pipeline.audit.reading.storage import as_argument, readable
 
 LINES: Final = "path string, line string, problem string"
+AS_JSON: Final = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+"""How a row becomes a line: as Spark has it no null, and no microsecond, would be in it."""
 
 
 def lines_of(spark: SparkSession, paths: Sequence[str], attributes: Attributes | None) -> DataFrame:
@@ -40,7 +42,7 @@ def _lines(spark: SparkSession, path: str, attributes: Attributes | None) -> Dat
             )  # fmt: skip
             if not problem:
                 columns = [F.col(f"`{name.replace('`', '``')}`") for name in wanted]
-                text = F.to_json(F.struct(*columns), {"ignoreNullFields": "false"})
+                text = F.to_json(F.struct(*columns), AS_JSON)
                 lines = table.select(F.lit(path), text.alias("line"), F.lit(None).cast("string"))
                 lines.agg(F.sum(F.length("line"))).collect()
                 return lines.toDF("path", "line", "problem")
