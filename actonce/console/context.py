@@ -10,7 +10,7 @@ from actonce.console.jobs import Jobs
 from actonce.console.queue_cache import QueueCache
 from actonce.console.templating import environment
 from actonce.messages.dead_letters import DeadLetter, list_dead_letters
-from actonce.messages.effect_store import EffectStore
+from actonce.messages.effect_store import DynamoDbEffects
 from actonce.messages.filters import EntryFilter, Listing
 from actonce.messages.newest import Newest
 from actonce.messages.recent import EndedMessages
@@ -78,7 +78,7 @@ class Context:
         stack: Stack,
         discarded: Path,
         *,
-        effect_store: EffectStore | None = None,
+        effect_store: DynamoDbEffects | None = None,
         read_only: bool = False,
         audit: Path | None = None,
         scan_waits: float = 2.0,

@@ -65,8 +65,7 @@ def count_effects(stack: Stack, message_ids: Iterable[str]) -> Counter[str]:
     if (table := find_effect_store(stack)) is not None:
         # It may also have effects that others asked for.
         sent = set(message_ids)
-        effects = (effect for effect in table.every() if effect is not None)
-        return Counter(one.message_id for one in effects if one.message_id in sent)
+        return Counter(one.message_id for one in table.every() if one.message_id in sent)
     unseen = list(dict.fromkeys(message_ids))
     finder = InvokedEffect(stack.lambda_, "", stack.find_function or "")
 

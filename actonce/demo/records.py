@@ -90,7 +90,7 @@ def _appointments(stack: Stack) -> Counter[str]:
     """How many the example has made for each message."""
     table = find_effect_store(stack)
     found = () if table is None else table.every()
-    made = (one for one in found if one and str(one.effect_id).startswith("appointment-"))
+    made = (one for one in found if str(one.effect_id).startswith("appointment-"))
     return Counter(one.message_id for one in made)
 
 

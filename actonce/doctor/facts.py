@@ -160,7 +160,7 @@ class Effects:
         key, time: the attributes that EffectsAttributes names; no time: None.
         keys: the attributes of the table's key.
         no_lookup: why it cannot look up one message, a sentence; empty: it can.
-        sample: some items of it, or all; None for one without the message's id.
+        sample: some items of it, or all.
         recovers: whether it has point-in-time recovery; None: no audit exports it.
     """
 
@@ -169,7 +169,7 @@ class Effects:
     time: str | None
     keys: tuple[str, ...]
     no_lookup: str | Unreadable = ""
-    sample: tuple[OwnEffect | None, ...] | Unreadable = ()
+    sample: tuple[OwnEffect, ...] | Unreadable = ()
     recovers: bool | Unreadable | None = None
 
 

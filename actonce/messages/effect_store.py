@@ -6,7 +6,6 @@ witness: `where` shows both, and `collect` makes the `effects` stream of it.
 Invariant: only the attributes that were named are read into a record; others may be personal.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -41,7 +40,7 @@ class OwnEffect:
     """One effect.
 
     Attributes:
-        message_id: as tables and records of the stack keep it.
+        message_id: as tables and records of the stack keep it; empty: the item names none.
         effect_id: tells it from another effect of the same message; None: there is one item for a
             message, and a second effect would not be seen.
         at: None: the time is not kept, or cannot be read.
@@ -61,31 +60,6 @@ class OwnEffect:
         return shown | {"at": timestamp(self.at) if self.at else None}
 
 
-class EffectStore:
-    """The place where a team keeps its effects: a person's name for it, and what to read there."""
-
-    def __init__(self, location: str, attributes: Attributes) -> None:
-        self.location = location
-        self.attributes = attributes
-
-    def every(self) -> Iterator[OwnEffect | None]:
-        """All effects; None for an item or a line that names no message.
-
-        Raises:
-            Failed: it cannot be read.
-        """
-        raise NotImplementedError
-
-    def find_effects(self, message_id: str) -> list[OwnEffect]:
-        """The effects of one message, by the producer's id.
-
-        Raises:
-            Failed: it cannot be asked for one message.
-        """
-        found = filter(None, self.every())
-        return [effect for effect in found if effect.message_id == message_id]
-
-
 @dataclass(frozen=True, slots=True)
 class _Shape:
     """A table's keys, the type of the message's id, and the index to query, if one is needed."""
@@ -96,8 +70,8 @@ class _Shape:
     index: str | None
 
 
-class DynamoDbEffects(EffectStore):
-    """A table of DynamoDB.
+class DynamoDbEffects:
+    """The table of DynamoDB in which a team keeps its effects.
 
     Args:
         dynamodb: a client.
@@ -113,13 +87,18 @@ class DynamoDbEffects(EffectStore):
         attributes: Attributes,
         location: str = "",
     ) -> None:
-        super().__init__(location or f"the table {name}", attributes)
+        self.location = location or f"the table {name}"
+        self.attributes = attributes
         self._dynamodb = dynamodb
         self._name = name
         self._known: _Shape | None = None
 
-    def every(self) -> Iterator[OwnEffect | None]:
-        """See `EffectStore`; reads the whole table."""
+    def every(self) -> Iterator[OwnEffect]:
+        """All effects, and what else the table has; reads all of it.
+
+        Raises:
+            Failed: it cannot be read.
+        """
         shape = self._shape()
         pages = self._dynamodb.get_paginator("scan").paginate(
             TableName=self._name, ConsistentRead=True, **self._projection(shape)
@@ -128,14 +107,20 @@ class DynamoDbEffects(EffectStore):
             for item in page["Items"]:
                 yield self._effect(item, shape)
 
-    def some(self, most: int) -> list[OwnEffect | None]:
+    def some(self, most: int) -> list[OwnEffect]:
         """Effects as `every` reads them, at most so many."""
         shape = self._shape()
         page = self._dynamodb.scan(TableName=self._name, Limit=most, **self._projection(shape))
         return [self._effect(item, shape) for item in page["Items"]]
 
     def find_effects(self, message_id: str) -> list[OwnEffect]:
-        """See `EffectStore`; consistently, but by an index where the id is not the table's key."""
+        """The effects of one message, by the producer's id.
+
+        Reads consistently, but by an index where the id is not the table's key.
+
+        Raises:
+            Failed: it cannot be asked for one message.
+        """
         shape = self._shape()
         key = self.attributes.key
         if shape.hash_key != key and shape.index is None:
@@ -169,7 +154,7 @@ class DynamoDbEffects(EffectStore):
                     f"{self.location} cannot be asked for one message: {message}"
                 ) from error
             raise
-        return [effect for item in items if (effect := self._effect(item, shape)) is not None]
+        return [self._effect(item, shape) for item in items]
 
     def _shape(self) -> _Shape:
         if self._known is None:
@@ -208,14 +193,18 @@ class DynamoDbEffects(EffectStore):
             "ExpressionAttributeNames": dict(names),
         }
 
-    def _effect(self, item: Item, shape: _Shape) -> OwnEffect | None:
+    def _effect(self, item: Item, shape: _Shape) -> OwnEffect:
         attributes = self.attributes
         fields = {name: from_dynamodb(value) for name, value in item.items()}
-        if "N" in item.get(attributes.key, {}):
-            fields[attributes.key] = exactly(Decimal(item[attributes.key]["N"]))
+        # As the audit has it of an export: what is neither a text nor a number is no id.
+        key = item.get(attributes.key, {})
+        message_id = exactly(Decimal(key["N"])) if "N" in key else key.get("S", "")
+        time = None if attributes.time is None else fields.get(attributes.time)
+        description = {name: fields[name] for name in attributes.description if name in fields}
         parts = (shape.hash_key, shape.range_key)
         keys = {part: item[part] for part in parts if part is not None}
-        return _read(fields, attributes, effect_id_of(keys, attributes.key))
+        effect_id = effect_id_of(keys, attributes.key)
+        return OwnEffect(message_id, effect_id, parse_time(time), description, time is not None)
 
 
 def find_effect_store(stack: Stack) -> DynamoDbEffects | None:
@@ -224,20 +213,6 @@ def find_effect_store(stack: Stack) -> DynamoDbEffects | None:
         return None
     attributes = Attributes.of_output(stack.effects_attributes or DEFAULT_KEY)
     return DynamoDbEffects(stack.dynamodb, stack.effects_table, attributes, "the effects table")
-
-
-def _read(values: Item, attributes: Attributes, effect_id: str | None) -> OwnEffect | None:
-    key = values.get(attributes.key)
-    if isinstance(key, bool) or not isinstance(key, str | int | float) or key == "":
-        return None
-    at = None if attributes.time is None else parse_time(values.get(attributes.time))
-    description = {name: values[name] for name in attributes.description if name in values}
-    has_time = attributes.time is not None and values.get(attributes.time) is not None
-    return OwnEffect(_text(key), effect_id, at, description, has_time)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def from_dynamodb(attribute: Item) -> Any:

@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.effect_store import EffectStore, find_effect_store, from_dynamodb
+from actonce.messages.effect_store import DynamoDbEffects, find_effect_store, from_dynamodb
 from actonce.messages.history import Execution, Step
 from actonce.messages.unstarted import Unstarted, find_by_message_id
 from actonce.queues.scan import QueueReader
@@ -188,7 +188,7 @@ class Story:
 def read_story(
     stack: Stack,
     message_id: str,
-    effect_store: EffectStore | None = None,
+    effect_store: DynamoDbEffects | None = None,
     *,
     log: bool = True,
     unstarted: UnstartedScan | None = None,
@@ -311,7 +311,7 @@ def _events(stack: Stack, execution_arn: str | None) -> list[Event]:
     return [] if execution_arn is None else read_events(stack.stepfunctions, execution_arn)
 
 
-def _effects(message_id: str, effect_store: EffectStore | None) -> list[Record]:
+def _effects(message_id: str, effect_store: DynamoDbEffects | None) -> list[Record]:
     found = [] if effect_store is None else effect_store.find_effects(message_id)
     return sorted((effect.as_json() for effect in found), key=lambda effect: str(effect["at"]))
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from actonce.messages.advice import Advice, advise
 from actonce.messages.arguments import command
 from actonce.messages.dead_letters import DeadLetter
-from actonce.messages.effect_store import EffectStore, find_effect_store
+from actonce.messages.effect_store import DynamoDbEffects, find_effect_store
 from actonce.messages.facts import gather_facts
 from actonce.messages.filters import Entry
 from actonce.messages.history import Execution
@@ -92,7 +92,7 @@ def summarize(story: Story, *, differs_beside: bool = False) -> Summary:
 def advice_on(
     stack: Stack,
     entry: Entry,
-    effect_store: EffectStore | None = None,
+    effect_store: DynamoDbEffects | None = None,
     *,
     differs_beside: bool = False,
 ) -> Advice:

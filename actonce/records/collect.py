@@ -21,7 +21,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.effect_store import EffectStore, find_effect_store
+from actonce.messages.effect_store import DynamoDbEffects, find_effect_store
 from actonce.records.day_files import (
     DayFiles,
     file_of,
@@ -88,8 +88,9 @@ def collect(
 
     Invariant: a file that was read when its day was over is final, and stays as it is; an audit may
     vouch for it. Any other is replaced as a whole, unless Step Functions may have forgotten since
-    what it tells; so of the last earlier day, too: no newer file vouches for records that one
-    lacks. A stream that cannot be read leaves the others alone, and its own files as they were.
+    what it tells; so of the last earlier day, and of a stream that was not asked for, too: no newer
+    file vouches for records that one lacks. A stream that cannot be read leaves the others alone,
+    and its own files as they were.
 
     Args:
         stack: whose.
@@ -102,12 +103,14 @@ def collect(
         UsageError: the folder holds records of those days that something else put there.
         OSError: the folder cannot be written.
     """
-    days, names = set(days), [name for name in COLLECTED if name in streams]
-    first = min(days)
-    for name in names:
-        before = last_day_before(root, name, first)
+    days, names = set(days), list(streams)
+    first, end = min(days), max(days) + timedelta(days=1)
+    for name in COLLECTED:
+        before = last_day_before(root, name, first if name in streams else end)
         if before is not None and not is_final(root, name, before):
             days.add(before)
+            names.append(name)
+    names = [name for name in COLLECTED if name in names]
     for name, day in itertools.product(names, sorted(days)):
         if others := files_of_others(root, name, day):
             raise UsageError(
@@ -157,11 +160,11 @@ class _Run:
                 )
 
     def _keep(self, streams: Sequence[str], records: Iterable[Record]) -> None:
-        """Put each record into the file of its stream and day, and count those without a day.
+        """Put each record into the file of its stream and day.
 
         Args:
             streams: of the records; of others, and of days that are not to be read, they are left
-                out.
+                out. What has no time is put into each day's file, for it may be of that.
             records: all of those days.
         """
         timeless: list[Record] = []
@@ -178,8 +181,9 @@ class _Run:
                 at = parse_time(str(record.get("at")))
                 if at is None:
                     timeless.append(record)
-                elif record["stream"] in files:
-                    files[record["stream"]].write(at.date(), record | {"source": source})
+                if record["stream"] in files:
+                    for day in [at.date()] if at else self.days[record["stream"]]:
+                        files[record["stream"]].write(day, record | {"source": source})
                 bar.update(number)
         for name, written in files.items():
             for day, lines in written.lines.items():
@@ -187,7 +191,7 @@ class _Run:
         if timeless:
             self.result.missing.append(
                 f"{' and '.join(streams)}: {len(timeless)} have no time that can be read, and are "
-                f"in no day's file; the first is of message {timeless[0].get('message_id')}."
+                f"in each day's file; the first is of message {timeless[0].get('message_id')}."
             )
 
     def _days_since(self, moment: datetime, streams: Sequence[str], why: str) -> list[date]:
@@ -267,22 +271,22 @@ class _Run:
         ]
 
 
-def _records_of_effects(source: EffectStore, left_out: Counter[str]) -> Iterator[Record]:
+def _records_of_effects(source: DynamoDbEffects, left_out: Counter[str]) -> Iterator[Record]:
     """The record of each effect; counts in `left_out` what the notes tell."""
     found = False
     for effect in source.every():
-        if effect is None or not effect.has_time:
-            name = source.attributes.key if effect is None else source.attributes.time
-            left_out[f"have no {name}, and are not counted as effects"] += 1
+        if not effect.has_time:
+            left_out[f"have no {source.attributes.time}, and are not counted as effects"] += 1
             continue
-        found = True
-        record: Record = {"stream": "effects", "version": 1, "message_id": effect.message_id}
-        record["at"] = timestamp(effect.at) if effect.at else None
-        if effect.effect_id is None:
+        found |= bool(effect.message_id)
+        if not effect.message_id:
+            left_out[f"have no {source.attributes.key} that is an id, as the audit will say"] += 1
+        elif effect.effect_id is None:
             left_out[_ALONE] += 1
-        else:
-            record["effect_id"] = effect.effect_id
-        yield record
+        at = timestamp(effect.at) if effect.at else None
+        identity = {} if effect.effect_id is None else {"effect_id": effect.effect_id}
+        known = {"message_id": effect.message_id or None, "at": at}
+        yield {"stream": "effects", "version": 1, **known, **identity}
     if left_out and not found:
         # An empty file would make every message a lost one.
         raise Failed(

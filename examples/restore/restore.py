@@ -63,5 +63,5 @@ for one in executions(machine):
     read = reader.read(Delivery(message["message_id"], message["body"], {}, {}))
     put_new(message["message_id"], read.fingerprint, one["startDate"], machine)
 for effect in DynamoDbEffects(boto3.client("dynamodb"), effects, Attributes(key)).every():
-    if effect:  # names a message
+    if effect.message_id:
         put_new(effect.message_id, "restored", datetime.now(UTC), "restored")

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from actonce.messages.effect_store import DynamoDbEffects, EffectStore
+from actonce.messages.effect_store import DynamoDbEffects
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
 from actonce_pipeline.audit.reading.effects import Attributes
@@ -35,7 +35,7 @@ def log_conflict(stack: Stack, message_id: str) -> None:
     log(stack, line, now)
 
 
-def own_effect(stack: Stack, message_id: str) -> EffectStore:
+def own_effect(stack: Stack, message_id: str) -> DynamoDbEffects:
     """A table of a team's own effects that has one of the message."""
     item = {"message_id": message_id, "effect_id": "e-1", "at": "2026-01-31T09:31:07Z"}
     items = [{name: {"S": value} for name, value in item.items()}]

@@ -29,7 +29,8 @@ UNSTARTED = Queue(f"{SQS}:unstarted", 30, 14 * DAY)
 LETTERS = Queue(f"{SQS}:letters", 30, 14 * DAY)
 OURS = Feed(STARTER.arn, "Enabled", reports_failures=True)
 BOUGHT = OwnEffect("g-1", "card-7", NOW, {"amount": "20"}, has_time=True)
-SAMPLE = (None, BOUGHT)
+NOBODYS = replace(BOUGHT, message_id="")
+SAMPLE = (NOBODYS, BOUGHT)
 EFFECTS = Effects(
     *("cards", "order_id", "sent_at"),
     keys=("order_id", "card"),
@@ -148,7 +149,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "a key that is the message's alone": effects(keys=("order_id",)),
     "no index by message": effects(keys=("card",), no_lookup="order_id is no key."),
     "no effects yet": effects(sample=()),
-    "no effect is a message's": effects(sample=(None, None)),
+    "no effect is a message's": effects(sample=(NOBODYS, NOBODYS)),
     "no effect has a time": effects(sample=(replace(BOUGHT, at=None),)),
     "one of many has no time": effects(sample=(*SAMPLE, replace(BOUGHT, at=None))),
     "no time is named": effects(time=None, sample=(replace(BOUGHT, at=None),)),

@@ -22,7 +22,7 @@ def card(message_id: Any, **more: str) -> dict[str, Any]:
 
 
 def ids(effects: DynamoDbEffects) -> list[str]:
-    return sorted("" if one is None else one.message_id for one in effects.every())
+    return sorted(one.message_id for one in effects.every())
 
 
 @pytest.fixture

@@ -89,8 +89,9 @@ def test_deliveries_are_the_lines_of_the_stream_as_they_are(
 
     collected = run(stack, tmp_path, "deliveries")
 
-    assert read(tmp_path, "deliveries") == [to_come]
-    assert collected.lines == {TODAY: {"deliveries": 1}}
+    assert ids(tmp_path, "deliveries") == ["m-1", "m-2", "m-3"], "an audit names the others"
+    assert read(tmp_path, "deliveries")[0] == to_come
+    assert collected.lines == {TODAY: {"deliveries": 3}}
     (sentence,) = collected.missing
     assert "2 have no time that can be read" in sentence
     assert "m-2" in sentence
@@ -212,13 +213,22 @@ def test_the_effects_are_those_of_the_table_that_the_stack_names(
     ]
     make_table(stack.dynamodb, "orders", key, "line", items=items)
     collected = run(stack, tmp_path, "effects")
-    assert read(tmp_path, "effects") == [effect("m-1", "1"), effect("m-1", "2")]
+    good, unread = [effect("m-1", "1"), effect("m-1", "2")], effect("by hand", "3") | {"at": None}
+    found = sorted(read(tmp_path, "effects"), key=lambda one: str(one["effect_id"]))
+    assert found == [*good, unread], "an audit names the last"
     (sentence,) = collected.missing
     assert "by hand" in sentence
     note = "effects: 1 in the effects table have no done_at, and are not counted as effects."
     assert note in collected.notes
 
-    stack.outputs.update(EffectsTableName="cards", EffectsAttributes="message_id,sent_at")
+    items = [card("m-1", pk="1"), card("", pk="2") | {"message_id": {"B": b"m-1"}}]
+    make_table(stack.dynamodb, "odd", "pk", items=items)
+    stack.outputs.update(EffectsTableName="odd", EffectsAttributes="message_id,sent_at")
+    collected = run(stack, tmp_path, "effects")
+    assert sorted(ids(tmp_path, "effects"), key=str) == [None, "m-1"], "an audit names the first"
+    assert any("1 in the effects table have no message_id" in one for one in collected.notes)
+
+    stack.outputs.update(EffectsTableName="cards")
     make_table(stack.dynamodb, "cards", "message_id", items=[card("m-1")])
     collected = run(stack, tmp_path, "effects")
     assert read(tmp_path, "effects") == [effect("m-1")]
@@ -272,6 +282,22 @@ def test_a_day_collected_before_it_was_over_is_collected_again_with_the_next(
         assert list(collected.lines) == days
         assert ids(tmp_path, "deliveries", YESTERDAY) == ["before", "after"]
         assert read_at(tmp_path, "deliveries", TODAY) == noon
+
+
+def test_a_stream_that_is_not_whole_is_collected_with_those_that_are_asked_for(
+    stack: Stack, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else their files would vouch for what its lacks."""
+    executions_collected(monkeypatch, "m-1")
+    run(stack, tmp_path, "executions")
+    executions_collected(monkeypatch, "m-1", "m-2")
+    log(delivery("m-2"))
+    for days in ([TODAY], [TODAY + timedelta(days=1)]):
+        collected = run(stack, tmp_path, "deliveries", days=days)
+        assert collected.lines[TODAY] == {"deliveries": 1, "executions": 2}
+    run(stack, tmp_path, "executions", days=[TODAY, days[0]], now=over(days[0]))
+    collected = run(stack, tmp_path, "deliveries", now=over(days[0]))
+    assert list(collected.lines[TODAY]) == ["deliveries"]
 
 
 def test_the_moment_is_aws_s_whatever_clock_this_machine_has(

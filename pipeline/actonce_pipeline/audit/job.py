@@ -12,7 +12,7 @@ Exit status: see `Status`.
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from operator import itemgetter
@@ -83,7 +83,9 @@ def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
                 cache.bring_up_to_date(
                     listing, lambda: list_records(spark, request.records, request.out)
                 )
-                _check_one_stack(cache, span)
+                _check_one_stack(
+                    cache, all_days(*request.days) if request.days else sorted(cache.days)
+                )
                 counts = [manifest.counts for manifest in cache.days.values()]
                 horizon = horizon_of(request, listing, counts)
                 _check_effects_have_times(cache, request, span, horizon)
@@ -142,9 +144,9 @@ def _head(request: Request, sentence: str, status: Status, last_alarms: Any) -> 
     }
 
 
-def _check_one_stack(cache: Cache, span: Interval) -> None:
+def _check_one_stack(cache: Cache, days: Iterable[date]) -> None:
     first_day: dict[str, date] = {}
-    for day in all_days(*span):
+    for day in days:
         for source in cache.days[day].counts.sources if day in cache.days else ():
             first_day.setdefault(source, day)
     for kind in KINDS:
