@@ -22,7 +22,7 @@ MACHINE = "arn:aws:states:us-east-1:1:stateMachine:audit"
 
 def context(name: str, entered: str = "2026-11-21T03:00:01.500Z") -> dict[str, Any]:
     return {
-        "Execution": {"Name": name, "StartTime": "2026-11-21T03:00:00.000Z"},
+        "Execution": {"Id": f"{MACHINE}:{name}", "Name": name, "StartTime": "2026-11-21T03:00:00.000Z"},
         "State": {"EnteredTime": entered},
         "StateMachine": {"Id": MACHINE},
     }
@@ -46,9 +46,9 @@ def summary(
         "is_news": is_news,
         "from": "2026-11-20",
         "to": "2026-11-20",
-        "generated_at": "2026-11-21T03:00:00.000Z",
-        "sentence": sentence,
         "exit_status": exit_status,
+        "sentence": sentence,
+        "generated_at": "2026-11-21T03:00:00.000Z",
         "alarms": ["x" * 5000],
     }
     return {"Body": json.dumps(whole, ensure_ascii=False, indent=indent)[:4096]}  # the range
@@ -237,6 +237,11 @@ def test_without_a_table_nothing_is_exported() -> None:
     ended = asl.run(without, DAY, GOOD_NIGHT, CONTEXT)
     assert not {"ExportEffects", "DescribeExport"} & set(ended.states)
     assert "RunAudit" in ended.states
+
+
+def test_a_long_sentence_hides_no_exit_status() -> None:
+    answers = GOOD_NIGHT | {"RunAudit": JOB_FAILED, "ReadSummary": summary("x" * 5000, 3)}
+    assert run(DAY, answers, "audit-2026-11-20").outputs["TellOutcome"]["exit_status"] == 3
 
 
 def test_an_export_is_awaited_for_three_hours() -> None:

@@ -137,8 +137,8 @@ def _head(request: Request, sentence: str, status: Status, last_alarms: Any) -> 
         "version": VERSION,
         "run": request.run,
         "alarms_key": last_alarms,
-        "sentence": sentence,
         "exit_status": int(status),
+        "sentence": sentence,
         "generated_at": as_text(now_ms()),
         "records": request.records,
     }
