@@ -35,7 +35,7 @@ class NotAudited(Failed):
 
 def audit(
     records: Annotated[
-        str, typer.Argument(metavar="RECORDS", help="The root of the streams: a folder, or s3://…")
+        str, typer.Argument(metavar="RECORDS", help="The root of the streams, a folder.")
     ],
     day: Annotated[str | None, typer.Option(metavar="DAY", help=f"Judge one. {DAY_HELP}")] = None,
     since: Annotated[
@@ -84,7 +84,7 @@ def audit(
 
         actonce audit records/
 
-        actonce audit records/ --day 2026-01-31 --out results/
+        actonce audit records/ --day 2026-01-31
 
         actonce audit records/ --from-raw
     """

@@ -282,7 +282,7 @@ def _records_of_effects(source: DynamoDbEffects, left_out: Counter[str]) -> Iter
         if not effect.message_id:
             left_out[f"have no {source.attributes.key} that is an id, as the audit will say"] += 1
         elif effect.effect_id is None:
-            left_out[_ALONE] += 1
+            left_out["have no other key than a message's id, so no second effect can be seen"] += 1
         at = timestamp(effect.at) if effect.at else None
         identity = {} if effect.effect_id is None else {"effect_id": effect.effect_id}
         known = {"message_id": effect.message_id or None, "at": at}
@@ -293,9 +293,3 @@ def _records_of_effects(source: DynamoDbEffects, left_out: Counter[str]) -> Iter
             f"all {left_out.total()} in {source.location} {min(left_out)}: name the attributes "
             "that they have (EffectsAttributes)"
         )
-
-
-_ALONE = (
-    "have a message's id as their only key: a second effect of it would not be seen; the audit "
-    "says so"
-)

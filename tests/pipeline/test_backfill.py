@@ -208,6 +208,7 @@ def test_each_fault_has_a_line_and_each_exporter_s_file_is_read(tmp_path: Path) 
         ("excel.csv", 'id,x\n\n1,a\n2,"two\nlines"\n', "excel.csv, line 4: It ends within"),
         ("joined.csv", "id,x\n1,a\nx,id\nb,2\n", "joined.csv, line 3: It is a header in another"),
         ("put.jsonl._COPYING_", '{"id":1}\n', "_COPYING_ cannot be read"),
+        ("10:00.jsonl", '{"id":1}\n', "10:00.jsonl cannot be read"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_row_by_row_is_refused(

@@ -46,7 +46,7 @@ def test_where_there_is_one_row_for_a_message_a_second_effect_would_not_be_seen(
     }
     summary = audit_of(spark, tmp_path, planted, STREAMS)
     (one_row,) = summary["on_trust"]
-    assert one_row.startswith("Of 1 message the effects come from where there is one row")
+    assert one_row.startswith("Of 1 message an effect has no id")
     assert summary["sentence"].startswith("Of 2 messages, none is known")
     assert summary["sentence"].endswith(one_row)
     assert (summary["exit_status"], summary["alarms_total"]) == (4, 0)

@@ -22,7 +22,11 @@ MACHINE = "arn:aws:states:us-east-1:1:stateMachine:audit"
 
 def context(name: str, entered: str = "2026-11-21T03:00:01.500Z") -> dict[str, Any]:
     return {
-        "Execution": {"Id": f"{MACHINE}:{name}", "Name": name, "StartTime": "2026-11-21T03:00:00.000Z"},
+        "Execution": {
+            "Id": f"{MACHINE}:{name}",
+            "Name": name,
+            "StartTime": "2026-11-21T03:00:00.000Z",
+        },
         "State": {"EnteredTime": entered},
         "StateMachine": {"Id": MACHINE},
     }

@@ -65,7 +65,7 @@ class DayCounts:
     Attributes:
         quarantined: lines that could not be read.
         of_others: items, or lines, of other writers where effects are kept.
-        performed: say of the day that an execution, or a first attempt, performed.
+        performed: executions, or first attempts, that performed after the day's first minute.
         seen_at: the latest time (ms) of a delivery or an execution; None: there is none.
         newest_at: the latest of all.
         sources: whose the records are, of each of `KINDS` the first and the last in order.
@@ -221,9 +221,7 @@ class Cache:
         for day, manifest in (self.days | self.gone).items():
             if manifest.judged is not None:
                 now = {} if day in self.gone else manifest.sources
-                passed_over = "gone" if day in expired else ""
-                found = differences(manifest.judged, now)
-                self.changed |= {path: what for path, what in found.items() if what != passed_over}
+                self.changed |= differences(manifest.judged, now)
 
     def _read(
         self,
@@ -252,13 +250,12 @@ class Cache:
         self, day: date, files: Sequence[File], sources: Files, was: Manifest | None
     ) -> None:
         folder = f"rows/{uuid4().hex}"
-        if kept := self.days.get(day):  # of files that have expired, and others have come
-            old = kept.sources
-            files = [one for one in files if old.get(one.from_root) != sources[one.from_root]]
-            rows = records(self.spark, tuple(files), self.effects).union(self.rows([day]))
-            sources = {**old, **sources}
-        else:
-            rows = records(self.spark, tuple(files), self.effects)
+        kept = self.days.get(day)  # of files that have expired, before others came
+        old = kept.sources if kept else {}
+        new = [one for one in files if old.get(one.from_root) != sources[one.from_root]]
+        rows = records(self.spark, tuple(new), self.effects)
+        if kept:
+            rows, sources = rows.union(self.rows([day])), {**old, **sources}
         counts = write_rows(rows, f"{self._folder}/{folder}", day)
         parts = {
             f"{folder}/{part.below}": part.size
@@ -327,7 +324,8 @@ class Cache:
 def write_rows(rows: DataFrame, folder: str, day: date) -> DayCounts:
     """Write the rows of a day into a folder that is not there yet, and count them."""
     code, at, source = F.col("code"), F.col("at"), F.col("source")
-    performed = (code == Code.CLOSED_PERFORMED) & (at >= midnight(day))
+    # Before that the effect may be of the day before.
+    performed = (code == Code.CLOSED_PERFORMED) & (at >= midnight(day) + 60_000)
     numbers = {
         "rows": F.count("*"),
         "quarantined": F.count_if(code == Code.QUARANTINED),

@@ -35,12 +35,7 @@ from actonce_pipeline.audit.reading.storage import alone_in, as_argument, first_
 from actonce_pipeline.audit.request import Request, Status, parser
 from actonce_pipeline.audit.results import summary
 from actonce_pipeline.audit.results.summary import Findings
-from actonce_pipeline.audit.results.tables import (
-    CACHE,
-    empty_days,
-    refuse_others,
-    write_days,
-)
+from actonce_pipeline.audit.results.tables import CACHE, empty_days, refuse_others, write_days
 from actonce_pipeline.audit.times import (
     DAY_MS,
     Interval,
@@ -170,8 +165,7 @@ def _check_effects_have_times(
             raise CannotAudit(
                 f"Of the effects of {day} nothing has {request.effects.time} "
                 f"({of_day.of_others:,} without it), while executions say that they performed "
-                "some: name the attribute that says when, the second of EffectsAttributes "
-                "(--effects)."
+                "some: name the attribute of the time, second of EffectsAttributes (--effects)."
             )
 
 
@@ -268,11 +262,7 @@ class _Audit:
     def _judge(self) -> tuple[DataFrame, dict[str, Any]]:
         """The messages as they were written, and what was observed of all on the way."""
         judgement = message_rows(
-            self._rows_to_judge(),
-            self.request,
-            self.listing,
-            self.horizon,
-            self.bad.days,
+            self._rows_to_judge(), self.request, self.listing, self.horizon, self.bad.days
         )
         whole = self.request.days is None
         in_range = F.lit(True) if whole else F.col("day").between(*self.span)

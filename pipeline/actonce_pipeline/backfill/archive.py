@@ -52,8 +52,8 @@ def listed(archive: Path) -> list[ListedFile]:
         there = place(None, str(archive)).files()
     found = [one for one in there if not HIDDEN.search(one.below) and (one.size or one.problem)]
     for one in found:
-        if one.problem or one.below.endswith(HALF_COPIED):
-            raise WrongRequest(f"{archive}/{one.below} cannot be read: mend it, or take it away.")
+        if one.problem or one.below.endswith(HALF_COPIED) or ":" in one.below:  # Hadoop's
+            raise WrongRequest(f"{archive}/{one.below} cannot be read: mend, rename or remove it.")
     if not found:
         raise WrongRequest(f"{archive} holds no JSON Lines, CSV or Parquet file that is not empty.")
     return sorted(found, key=lambda one: one.below)

@@ -9,7 +9,7 @@ VERDICTS: Final[Mapping[str, str]] = {
     "lost": "it ended nowhere: look with actonce where before you send it again",
     "contradiction": "its records cannot all be true",
     "conflict": "the same id came with another content",
-    "refused": "could not be started; it is in UnstartedQueue with its reason",
+    "refused": "could not be started: in UnstartedQueue with its reason, or not given up",
     "awaiting_decision": "a dead letter that waits for a person",
     "rejected": "a person decided that it is not to be done",
     "resolved": "a person settled it by hand",

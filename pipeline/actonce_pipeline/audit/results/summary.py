@@ -158,8 +158,7 @@ def uncovered(listing: Listing, span: Interval, horizon: Horizon) -> list[Caveat
 
 
 _UNFINISHED: Final = (
-    "an export of the effects has no manifest-summary.json, so it was not read: let it end, or "
-    "remove it."
+    "an export of the effects has no manifest-summary.json: let it end, or remove it."
 )
 
 
@@ -263,7 +262,7 @@ class Findings:
         unread: how many lines or files could not be read.
         late_alarms: other days, on which a message began that has an alarm and a record of these.
         unseen: sentences that say what was not looked at.
-        unrepeatable: messages whose effects have no names of their own.
+        unrepeatable: messages of which an effect has no id.
     """
 
     verdicts: Mapping[str, int]
@@ -293,8 +292,7 @@ class Findings:
         """What no record can show, a sentence."""
         if not self.unrepeatable:
             return []
-        where = "the effects come from where there is one row for a message"
-        return [f"Of {_messages(self.unrepeatable)} {where}, so a second effect would not be seen."]
+        return [f"Of {_messages(self.unrepeatable)} an effect has no id: a second one is not seen."]
 
     def sentence(self) -> str:
         """The answer."""
