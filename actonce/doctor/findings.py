@@ -193,9 +193,10 @@ def effects(facts: Facts) -> Findings:
 def effects_items(facts: Facts) -> Findings:
     """The effects have the attributes that the stack names."""
     table = existing(facts.effects)
-    items = () if table is None else readable(table.sample)
-    is_effect = [one.message_id and (one.at or not (table and table.time)) for one in items]
-    if table is not None and items and not any(is_effect):
+    if table is None:
+        return
+    items = readable(table.sample)
+    if items and not any(one.message_id and (one.at or not table.time) for one in items):
         time = table.time and (
             f" and {table.time} as ISO 8601 with its zone, or as seconds or milliseconds since 1970"
         )
