@@ -27,7 +27,7 @@ from actonce.records.day_files import (
     file_of,
     files_of_others,
     is_final,
-    last_day_before,
+    last_day,
     midnight,
     over,
 )
@@ -42,6 +42,8 @@ from actonce_pipeline.audit.reading.effects import parse_time
 COLLECTED = ("deliveries", "executions", "effects", "dead_letters")
 """In the order in which they are collected, but that executions and dead letters are one: of a
 message on its way the earlier records are read first, so that none seems to come from nowhere."""
+
+_OF_EXECUTIONS = ("executions", "dead_letters")  # by their histories
 
 EXECUTIONS_KEPT = timedelta(days=90)
 """Step Functions forgets a Standard execution 90 days after it ended ("Service quotas")."""
@@ -87,10 +89,9 @@ def collect(
     """Collect the streams of some days.
 
     Invariant: a file that was read when its day was over is final, and stays as it is; an audit may
-    vouch for it. Any other is replaced as a whole, unless Step Functions may have forgotten since
-    what it tells; so of the last earlier day, and of a stream that was not asked for, too: no newer
-    file vouches for records that one lacks. A stream that cannot be read leaves the others alone,
-    and its own files as they were.
+    vouch for it. Any other is replaced as a whole; so is the last one of each stream, whatever was
+    asked for: no newer file vouches for records that one lacks. A stream that cannot be read leaves
+    the others alone, and its own files as they were.
 
     Args:
         stack: whose.
@@ -100,15 +101,15 @@ def collect(
         now: the moment; None: by AWS's own clock.
 
     Raises:
-        UsageError: the folder holds records of those days that something else put there.
+        UsageError: the folder holds records of those days that something else put there, or of
+            executions that were read too early, and may be forgotten by now.
         OSError: the folder cannot be written.
     """
-    days, names = set(days), list(streams)
-    first, end = min(days), max(days) + timedelta(days=1)
+    days, names, now = set(days), list(streams), now or stack.aws.now()
     for name in COLLECTED:
-        before = last_day_before(root, name, first if name in streams else end)
-        if before is not None and not is_final(root, name, before):
-            days.add(before)
+        last = last_day(root, name)
+        if last is not None and not is_final(root, name, last):
+            days.add(last)
             names.append(name)
     names = [name for name in COLLECTED if name in names]
     for name, day in itertools.product(names, sorted(days)):
@@ -117,7 +118,14 @@ def collect(
                 f"{others[0]} was not written by actonce collect, and records must not be counted "
                 "twice; collect into another folder."
             )
-    run = _Run(stack, root, sorted(days), names, now or stack.aws.now())
+        file = file_of(root, name, day)
+        is_kept = name not in _OF_EXECUTIONS or midnight(day) >= now - EXECUTIONS_SURELY_KEPT
+        if not is_kept and file.exists() and not is_final(root, name, day):
+            raise UsageError(
+                f"{file} was not read when its day was over, and Step Functions may have forgotten "
+                "what came later. Move it away, and what is left is collected."
+            )
+    run = _Run(stack, root, sorted(days), names, now)
     run.collect()
     return run.result
 
@@ -147,7 +155,7 @@ class _Run:
     def collect(self) -> None:
         for read, *streams in (
             (self._deliveries, "deliveries"),
-            (self._executions, "executions", "dead_letters"),
+            (self._executions, *_OF_EXECUTIONS),
             (self._effects, "effects"),
         ):
             wanted = [name for name in streams if self.days.get(name)]
@@ -225,14 +233,6 @@ class _Run:
     # ----------------------------------------------------------------- executions, dead letters
 
     def _executions(self, streams: Sequence[str]) -> None:
-        for name, day in itertools.product(streams, self.result.lines):
-            file, forgotten = file_of(self.root, name, day), self.now - EXECUTIONS_SURELY_KEPT
-            if day in self.days[name] and midnight(day) < forgotten and file.exists():
-                self.days[name].remove(day)
-                self.result.missing.append(
-                    f"{file} stays, though it was not read when its day was over: Step Functions "
-                    "may have forgotten what it tells. To have what is left, remove it."
-                )
         why = f"Step Functions forgets executions {EXECUTIONS_KEPT.days} days after they ended."
         days = self._days_since(self.now - EXECUTIONS_KEPT, streams, why)
         if days:

@@ -49,13 +49,13 @@ def is_final(root: Path, stream: str, day: date) -> bool:
         return False
 
 
-def last_day_before(root: Path, stream: str, first: date) -> date | None:
-    """The last earlier day that has a file."""
+def last_day(root: Path, stream: str) -> date | None:
+    """The last day that has a file."""
     days = []
     for file in root.glob(f"{stream}/dt=????-??-??/{FILE_NAME}"):
         with contextlib.suppress(ValueError):  # no day's folder
             days.append(date.fromisoformat(file.parent.name.removeprefix("dt=")))
-    return max((day for day in days if day < first), default=None)
+    return max(days, default=None)
 
 
 def files_of_others(root: Path, stream: str, day: date) -> list[Path]:

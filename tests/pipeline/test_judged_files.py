@@ -116,18 +116,18 @@ def test_a_file_that_comes_to_a_day_that_has_expired_joins_what_was_cached_of_it
     spark: SparkSession, place: Path
 ) -> None:
     """As what the night of a day that is audited again writes of it."""
-    root = place / "records"
+    root, known = place / "records", file_of(place).read_text()
     for folder in root.glob(f"*/dt={DAYS[1]}"):
         shutil.rmtree(folder)
     write(root, performed("new", 5, "2026-03-03"), streams=())
     on_disk.put(root, "executions", "collected.jsonl", b"", DAYS[1])
     again = line_of(*effect(f"m-{DAYS[1]}", at(9, DAYS[1]), "appointment-again"))
-    on_disk.put(root, "effects", "records.jsonl", again.encode(), DAYS[1])
+    on_disk.put(root, "effects", "records.jsonl", f"{known}{again}".encode(), DAYS[1])
     names = {PATH: "changed", f"executions/dt={DAYS[1]}/collected.jsonl": "come"}
     assert status_and_files(audit_again(spark, place, day=DAYS[1])) == (1, names)
     for _ in range(2):
         summary = audit_again(spark, place, from_raw=True)
-        assert summary["alarms_total"] == 1
+        assert (summary["alarms_total"], summary["totals"]["effects"]) == (1, 5)
         file_of(place).unlink(missing_ok=True)
 
 

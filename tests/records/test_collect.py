@@ -123,7 +123,7 @@ def test_a_day_that_is_forgotten_keeps_the_file_it_has(
     assert sentence.startswith(f"deliveries before {TODAY}: ")
 
     long_ago = TODAY - timedelta(days=91)
-    collected = run(stack, tmp_path, "executions", "dead_letters", days=[long_ago])
+    collected = run(stack, tmp_path / "new", "executions", "dead_letters", days=[long_ago])
     assert collected.lines == {long_ago: {"executions": None, "dead_letters": None}}
     assert len(collected.missing) == 1
 
@@ -166,22 +166,19 @@ def test_a_file_that_was_read_when_its_day_was_over_stays_until_somebody_removes
     assert collected.missing == ["Step Functions forgot the execution m-4 while it was read."]
 
 
-def test_a_partial_file_stays_once_step_functions_may_have_forgotten_what_it_has(
+def test_a_partial_file_is_refused_once_step_functions_may_have_forgotten_what_it_lacks(
     stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An account may keep histories for 30 days only: what is left of them may be less."""
+    """An account may keep histories for 30 days only: files of other streams would vouch for it."""
     executions_collected(monkeypatch, "m-1")
     run(stack, tmp_path, "executions")  # the day is not over
-    executions_collected(monkeypatch)
-    days, last = [TODAY, TODAY + timedelta(days=1)], MIDNIGHT + timedelta(days=30)
-    for now in (last + timedelta(seconds=1), last + timedelta(days=20)):
-        collected = run(stack, tmp_path, "executions", days=days, now=now)
-        assert ids(tmp_path, "executions") == ["m-1"]
-        assert collected.lines[TODAY] == {"executions": None}
-        (sentence,) = collected.missing
-        assert sentence.startswith(f"{file_of(tmp_path, 'executions', TODAY)} stays")
-        assert read(tmp_path, "executions", days[1]) == [], "of which there was no file"
-    assert run(stack, tmp_path, "executions", now=last).lines == {TODAY: {"executions": 0}}
+    file, last = file_of(tmp_path, "executions", TODAY), MIDNIGHT + timedelta(days=30)
+    for days in ([TODAY], [TODAY + timedelta(days=1)]):
+        with pytest.raises(UsageError, match=f"{file} was not read when its day was over"):
+            run(stack, tmp_path, "deliveries", days=days, now=last + timedelta(seconds=1))
+    assert ids(tmp_path, "executions") == ["m-1"]
+    assert run(stack, tmp_path, "executions", now=last).lines == {TODAY: {"executions": 1}}
+    assert run(stack, tmp_path, "executions", now=last + timedelta(days=1)).missing == []
 
 
 # --------------------------------------------------------------------------- effects

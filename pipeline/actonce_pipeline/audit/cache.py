@@ -255,7 +255,7 @@ class Cache:
         new = [one for one in files if old.get(one.from_root) != sources[one.from_root]]
         rows = records(self.spark, tuple(new), self.effects)
         if kept:
-            rows, sources = rows.union(self.rows([day])), {**old, **sources}
+            rows, sources = rows.union(self.rows([day])).distinct(), {**old, **sources}
         counts = write_rows(rows, f"{self._folder}/{folder}", day)
         parts = {
             f"{folder}/{part.below}": part.size

@@ -412,7 +412,7 @@ def _as_text(value: Any) -> str | None:
         return effects.exactly(value)
     if isinstance(value, bool) or not isinstance(value, str | int | float | None):
         raise BadRecord("wrong_type")
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and abs(value) < 2**53 and value.is_integer():
         value = int(value)  # as pandas has it of a column that is not always filled
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
