@@ -43,8 +43,8 @@ def collect(
     """Write the records of a day, for actonce audit.
 
     They are what each part of the stack has of it. A file that was read when its day was over
-    stays: remove it to have it anew. What could not be got is said, and the exit status is 1; the
-    rest is there.
+    stays: remove it to have it anew. One read earlier is collected again, whatever you name. What
+    could not be got is said, and the exit status is 1; the rest is there.
 
     Examples:
 
