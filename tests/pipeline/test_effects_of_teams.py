@@ -264,8 +264,9 @@ def as_time(unit: str, zone: str | None = None) -> pa.Array:
 
 
 TIMES = {
-    **{f"{unit} {zone}": as_time(unit, zone) for unit in ("ms", "us", "ns")
-       for zone in (None, "UTC", "Europe/Berlin")},
+    **{f"{unit} {zone}": as_time(unit, zone) for unit, zone in (
+        ("ms", None), ("ms", "Europe/Berlin"), ("us", "UTC"), ("us", None), ("ns", "Europe/Berlin"),
+    )},
     **{f"a number of {kind}": pa.array([MS], kind) for kind in (pa.int64(), pa.float64())},
     "a text": pa.array([TIME]),
 }  # fmt: skip

@@ -22,7 +22,7 @@ AS_IT_SHIPS = {"step-functions", "on-trouble", "lease-fenced"}
 SLOW = {
     *("any-two", "any-and-memory", "another-memory", "down-and-twice", "earlier-starter"),
     *("find-down", "given-up", "long-effect", "mended-by-deploying", "provider-gone"),
-    *("aborted-redriven", "retimed", "switched", "told-by-a-person"),
+    *("aborted-redriven", "retimed", "switched", "told-by-a-person", "unclear", "deployed-between"),
 }
 """Hazards that take seconds of what ships: the long tests have them."""
 

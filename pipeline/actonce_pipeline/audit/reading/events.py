@@ -1,6 +1,7 @@
 """All streams' records, out of all their files, and those of some messages or days."""
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, Final
 
 from pyspark import RDD
@@ -16,7 +17,6 @@ from actonce_pipeline.audit.reading.storage import HERE, as_argument
 from actonce_pipeline.audit.times import Interval, end_of, midnight
 
 SCHEMA: Final = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-_TASKS: Final = 64  # that read files here, at most
 
 
 def records(
@@ -31,18 +31,18 @@ def records(
     paths = [file.path for file in files if not is_parquet(file.path)]
     found: list[RDD[Row]] = []
     if paths:
-        given = _files(spark, paths)
-        found.append(given.flatMap(lambda row: rows_of(*row, attributes=effects)))
+        found.append(_files(spark, paths).flatMap(lambda row: rows_of(*row, attributes=effects)))
     if tables:
         lines = lines_of(spark, tables, effects).rdd
         found.append(lines.flatMap(lambda row: rows_of_line(*row, attributes=effects)))
-    return spark.createDataFrame(spark.sparkContext.union(found), SCHEMA, verifySchema=False)
+    frames = (spark.createDataFrame(rows, SCHEMA, verifySchema=False) for rows in found)
+    return reduce(DataFrame.union, frames)
 
 
 def _files(spark: SparkSession, paths: Sequence[str]) -> RDD[Any]:
-    """Of each file the path, and the content of one that is not here."""
+    """Of each file the path, and the content of one that is not here; 64 tasks read those here."""
     if paths[0].startswith(HERE):
-        return spark.sparkContext.parallelize([(path,) for path in paths], min(len(paths), _TASKS))
+        return spark.sparkContext.parallelize([(path,) for path in paths], min(len(paths), 64))
     table = spark.read.format("binaryFile").load([as_argument(path) for path in paths])
     return table.select("path", "content").rdd
 
