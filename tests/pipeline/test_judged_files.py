@@ -17,7 +17,7 @@ from actonce_pipeline.audit.job import _check_one_stack
 from actonce_pipeline.errors import CannotAudit
 from tests.pipeline import streams_on_disk as on_disk
 from tests.pipeline.nights import Row, audited, verdicts_of
-from tests.pipeline.streams_on_disk import DAY, at, effect, line_of, performed, write
+from tests.pipeline.streams_on_disk import DAY, STREAMS, at, effect, line_of, performed, write
 
 DAYS = (DAY, "2026-02-01", "2026-02-02")
 PATH = f"effects/dt={DAYS[1]}/records.jsonl"
@@ -168,3 +168,18 @@ def test_records_of_two_stacks_are_not_judged_on_whichever_day_they_lie() -> Non
     ):
         _check_one_stack(held, days)
     _check_one_stack(held, days[1:])
+
+
+@pytest.mark.long
+def test_another_stack_that_was_cached_in_the_same_results_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its days have expired there, and are judged by what was cached of them."""
+    for name, day in (("a", DAY), ("b", "2026-03-31")):
+        found = performed("m", 5, day)
+        records = [(stream, one | {"source": name}) for stream, one in found]
+        write(tmp_path / name, records, STREAMS if name == "a" else ())
+    out = tmp_path / "out"
+    assert audited(spark, tmp_path / "a", out)["exit_status"] == 0
+    with pytest.raises(CannotAudit, match=r"two stacks, stack a \(2026-01-31\) and stack b"):
+        audited(spark, tmp_path / "b", out)
