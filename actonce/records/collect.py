@@ -89,9 +89,9 @@ def collect(
     """Collect the streams of some days.
 
     Invariant: a file that was read when its day was over is final, and stays as it is; an audit may
-    vouch for it. Any other is replaced as a whole; so is the last one of each stream, whatever was
-    asked for: no newer file vouches for records that one lacks. A stream that cannot be read leaves
-    the others alone, and its own files as they were.
+    vouch for it. Any other is replaced as a whole, the last one of each stream whatever was asked
+    for: no newer file vouches for records that one lacks. A stream that cannot be read leaves the
+    others alone, and its own files as they were.
 
     Args:
         stack: whose.

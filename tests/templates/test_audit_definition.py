@@ -47,12 +47,12 @@ def summary(
     whole = {
         "version": 1,
         "run": run,
-        "is_news": is_news,
-        "from": "2026-11-20",
-        "to": "2026-11-20",
         "exit_status": exit_status,
         "sentence": sentence,
         "generated_at": "2026-11-21T03:00:00.000Z",
+        "is_news": is_news,
+        "from": "2026-11-20",
+        "to": "2026-11-20",
         "alarms": ["x" * 5000],
     }
     return {"Body": json.dumps(whole, ensure_ascii=False, indent=indent)[:4096]}  # the range
